@@ -58,6 +58,11 @@ impl SecondAmf {
         Ok(Gnb::connect(self.gnb_config(core, number)).await?)
     }
 
+    /// The number of changes of its contexts that are not in its store yet.
+    pub fn unwritten(&self) -> u64 {
+        (self.status)()["context_store"]["unwritten"].as_u64().unwrap_or(u64::MAX)
+    }
+
     /// Its numbers of UE contexts, registered UEs and connected UEs.
     pub fn ues(&self) -> (u64, u64, u64) {
         let status = (self.status)();

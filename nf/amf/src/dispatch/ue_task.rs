@@ -119,7 +119,11 @@ impl Ue {
             }
             Work::Event(Event::PolicyUpdate(update)) => self.policy_updated(*update),
             Work::Event(Event::PolicyTerminated) => self.policy_terminated().await,
-            Work::Event(Event::Deregister(reason)) => deregistration::by_udm(self, reason).await,
+            Work::Event(Event::Deregister(reason, done)) => {
+                deregistration::by_udm(self, reason).await;
+                self.persist();
+                let _ = done.map(|done| done.send(()));
+            }
             Work::Event(Event::SubscriptionChanged) => subscription_change::run(self).await,
             Work::Event(Event::Replaced(answer)) => {
                 let sessions = std::mem::take(&mut self.sessions).into_iter().collect();

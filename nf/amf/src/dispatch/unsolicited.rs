@@ -47,12 +47,14 @@ impl Ue {
                 None => Ok(()),
             },
             // The target AMF is registered at the UDM, and its own notification did not arrive.
-            Event::Deregister(DeregistrationReason::UeRegistrationAreaChange)
+            Event::Deregister(DeregistrationReason::UeRegistrationAreaChange, _)
                 if self.handover_phase() == HandoverPhase::ExecutionToOtherAmf =>
             {
+                // It is answered when the handover has ended.
+                self.defer(Work::Event(event));
                 Err(Stop::HandedOver)
             }
-            Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
+            Event::Replaced(_) | Event::Evicted | Event::Deregister(..) => {
                 Err(Stop::Preempted(Work::Event(event)))
             }
             Event::HandoverCompleted

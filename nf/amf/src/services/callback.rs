@@ -12,8 +12,28 @@ use martlet_sbi_api::npcf_am_policy_control::{
 };
 use martlet_sbi_api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification};
 use martlet_sbi_api::nudm_sdm::ModificationNotification;
-use martlet_sbi_api::nudm_uecm::DeregistrationData;
+use martlet_sbi_api::nudm_uecm::{DeregistrationData, DeregistrationReason};
+use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// Time for the context store to write what has changed.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
+
+impl Amf {
+    /// Waits until the context store has written all changes so far. Else this AMF could restore a
+    /// context after a crash that it had said to be ended.
+    ///
+    /// # Errors
+    /// The database does not answer: the UDM repeats its notification.
+    async fn contexts_written(&self) -> Result<(), Problem> {
+        let Some(amf) = self.this() else { return Ok(()) };
+        let flush = move || amf.contexts.flush(WRITE_TIMEOUT);
+        match tokio::task::spawn_blocking(flush).await {
+            Ok(true) => Ok(()),
+            _ => Err(Problem::system_failure("the change of the context is not stored yet")),
+        }
+    }
+}
 
 impl AmfCallback for Amf {
     async fn sm_context_status_notify(
@@ -63,7 +83,21 @@ impl AmfCallback for Amf {
         supi: &str,
         body: DeregistrationData,
     ) -> Result<(), Problem> {
-        self.send_event(&self.find(supi)?, Event::Deregister(body.dereg_reason))
+        let reason = body.dereg_reason;
+        let is_served_elsewhere = matches!(
+            reason,
+            DeregistrationReason::UeInitialRegistration
+                | DeregistrationReason::UeRegistrationAreaChange
+        );
+        let (done, acted) = oneshot::channel();
+        let event = Event::Deregister(reason, Some(done));
+        let sent = self.find(supi).and_then(|ue| self.send_event(&ue, event));
+        // For other reasons, the AMF may signal to the UE before.
+        if sent.is_ok() && is_served_elsewhere {
+            let _ = acted.await;
+        }
+        self.contexts_written().await?;
+        sent
     }
 
     async fn n2_info_notify(

@@ -121,8 +121,8 @@ pub(crate) enum Event {
     PolicyUpdate(Box<PolicyUpdate>),
     /// AM policy termination from the PCF.
     PolicyTerminated,
-    /// Deregistration notification from the UDM.
-    Deregister(DeregistrationReason),
+    /// Deregistration notification from the UDM, and the sender that says that it was acted on.
+    Deregister(DeregistrationReason, Option<oneshot::Sender<()>>),
     /// Subscription data change notification from the UDM.
     SubscriptionChanged,
     /// Another task serves the subscriber now and asks for this context's sessions.

@@ -150,7 +150,8 @@ fn failed_handover_to_another_amf_keeps_the_source_amf() {
 #[test]
 fn ue_registers_at_the_source_amf_after_a_handover_to_another_amf() {
     in_namespace(|| async {
-        let (core, second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
+        let change = |config: &mut Config| config.amf.context_store.flush_interval_ms = 300;
+        let (core, second, here, there) = two_areas(Sbi::Http, change).await?;
         let (ue, _) = core.ue_with_session(&here, 1).await?;
         ue.handover_to(&there).await?;
         // The target AMF has the subscription of the UE.
@@ -167,6 +168,12 @@ fn ue_registers_at_the_source_amf_after_a_handover_to_another_amf() {
             .await
         };
         left("the target AMF deregisters the UE").await?;
+        // The UDM may only then end its notification when a restarted AMF would not restore the UE.
+        core.until("both AMFs were notified by the UDM", |_| {
+            core.sbi_record.calls("namf-callback DeregistrationNotify") == 2
+        })
+        .await?;
+        ensure!(second.unwritten() == 0, "the context is not removed from the store");
         core.until("one UE with one session", |c| (c.registered, c.sessions) == (1, 1)).await?;
 
         // Where the UDM does not register the target AMF, that AMF keeps the UE no longer than its

@@ -33,7 +33,7 @@ pub(crate) async fn run(ue: &mut Ue) -> bool {
 pub(crate) async fn for_deregistration(ue: &mut Ue, reason: &DeregistrationReason) -> bool {
     let answered = matches!(paged(ue).await, Paged::Answered);
     if answered {
-        ue.task.deferred.push_back(Work::Event(Event::Deregister(reason.clone())));
+        ue.task.deferred.push_back(Work::Event(Event::Deregister(reason.clone(), None)));
     }
     answered
 }
