@@ -6,8 +6,9 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Options of the log, for all commands.
+/// Options of the log, for all commands: below those of the command.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Log options")]
 pub struct LogArgs {
     /// Log level, or a filter such as info,martlet_amf=debug
     #[arg(long = "log", global = true, default_value = "info", env = "MARTLET_LOG")]

@@ -261,12 +261,25 @@ fn is_of_others(file: &Path) -> bool {
 /// The default folder of sockets.
 const RUNTIME_FOLDER: &str = "/run/martlet";
 
-/// Lets functions that become another user create sockets beside the fabric's. Another folder than
-/// the default one is left as it is.
+/// Creates the folders of sockets, in which Landlock allows to create files: not in those around
+/// them. Lets functions that become another user create sockets beside the fabric's. Another folder
+/// than the default one, if it exists, is left as it is.
 pub fn share_runtime_folder(config: &Config) {
+    let user = config.security.user().filter(|_| martlet_sandbox::is_root());
     let folder = folder_of(&config.fabric.of_manager().socket);
-    if let Some(user) = config.security.user()
-        && martlet_sandbox::is_root()
+    let api = config.oam.api.enabled.then(|| folder_of(&config.api_socket()));
+    let others = [folder_of(&config.oam_endpoint(None).socket)].into_iter().chain(api);
+    for folder in [folder.clone()].into_iter().chain(others).filter(|folder| !folder.exists()) {
+        let created = match &user {
+            Some(user) => share_folder(&folder, user).map_err(|error| error.to_string()),
+            None => std::fs::create_dir_all(&folder).map_err(|error| error.to_string()),
+        };
+        if let Err(error) = created {
+            let folder = folder.display();
+            tracing::warn!(%folder, error, "folder of sockets not created");
+        }
+    }
+    if let Some(user) = user
         && folder == Path::new(RUNTIME_FOLDER)
         && let Err(error) = share_folder(&folder, &user)
     {

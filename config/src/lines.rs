@@ -28,6 +28,31 @@ impl Lines {
         self.0.contains_key(path)
     }
 
+    /// Line and column of a path.
+    pub fn place(&self, path: &str) -> Option<(u64, u64)> {
+        self.0.get(path).copied()
+    }
+
+    /// The path of an entry that `other` has at `path`. `other` is of the same text without some
+    /// entries, so that the items of its lists have other indices.
+    pub fn path_of(&self, other: &Lines, path: &str) -> String {
+        let mut known = path;
+        loop {
+            if let Some(place) = other.place(known) {
+                let is_same = |(own, at): &(&String, &(u64, u64))| {
+                    **at == place && names(own).eq(names(known))
+                };
+                if let Some((own, _)) = self.0.iter().find(is_same) {
+                    return format!("{own}{}", &path[known.len()..]);
+                }
+            }
+            match known.rfind(['.', '[']) {
+                Some(end) => known = &known[..end],
+                None => return path.to_string(),
+            }
+        }
+    }
+
     /// Whether there is no key: the text is empty, or is not YAML.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -50,6 +75,11 @@ impl Lines {
             path = &path[..path.rfind(['.', '['])?];
         }
     }
+}
+
+/// The parts of a path without its indices.
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split(['[', ']']).step_by(2)
 }
 
 /// A value of any kind, with the lines of its keys and items.

@@ -9,6 +9,7 @@ use crate::{Finding, Lines, Report};
 use serde::de::DeserializeOwned;
 use serde_saphyr::Error;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 
 /// Mistakes that are reported of one file.
@@ -26,9 +27,17 @@ pub struct Reading<T> {
     pub report: Report,
     /// Paths of the wrong entries.
     removed: HashSet<String>,
+    /// The keys without the wrong entries.
+    rest: Lines,
 }
 
 impl<T> Reading<T> {
+    /// The path in the file of a path in the value: a list of the value lacks its wrong items, so
+    /// that later ones have other indices.
+    pub fn path_in_file(&self, path: &str) -> String {
+        self.lines.path_of(&self.rest, path)
+    }
+
     /// Whether a value may be wrong only because an entry in it, or around it, was wrong.
     pub fn is_affected(&self, path: &str) -> bool {
         let around = |one: &str, other: &str| one == other || is_below(other, one);
@@ -80,7 +89,8 @@ pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) ->
     let mut rest = Text::new(text);
     let mut removed: HashSet<String> = HashSet::new();
     for (line, finding) in &wrong {
-        rest.remove(line.unwrap_or_default());
+        let (line, column) = lines.place(&finding.path).unwrap_or((line.unwrap_or_default(), 0));
+        rest.remove(line, column);
         removed.insert(finding.path.clone());
     }
     let mut value = None;
@@ -95,27 +105,28 @@ pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) ->
         };
         let place = error.location().map(|at| (at.line(), at.column()));
         let (line, column) = place.unwrap_or_default();
-        let lines = Lines::read(&current);
+        let current = Lines::read(&current);
         let error = error.without_snippet();
-        let path = match error {
+        let found = match error {
             // The path of a duplicate is not in the map of paths.
             Error::DuplicateMappingKey { key, .. } => key.clone().unwrap_or_default(),
             // The position is that of a key in the section, or of the section.
             Error::SerdeMissingField { .. } => {
-                let path = lines.at(line, column).unwrap_or_default();
+                let path = current.at(line, column).unwrap_or_default();
                 match path.rsplit_once('.') {
                     Some((section, key)) if !key.ends_with(']') => section.to_string(),
                     _ => path.to_string(),
                 }
             }
-            _ => lines.at(line, column).unwrap_or_default().to_string(),
+            _ => current.at(line, column).unwrap_or_default().to_string(),
         };
+        let path = lines.path_of(&current, &found);
         // An entry that is empty or incomplete since a part of it has been taken out.
         let is_consequence = match error {
             Error::SerdeMissingField { field, .. } => removed.contains(&join(&path, field)),
             _ => removed.iter().any(|other| is_below(other, &path)),
         };
-        let is_syntax = lines.is_empty() && !matches!(error, Error::DuplicateMappingKey { .. });
+        let is_syntax = current.is_empty() && !matches!(error, Error::DuplicateMappingKey { .. });
         if !is_consequence {
             let message = match is_syntax {
                 true => format!("the text is not YAML: {}", syntax(error)),
@@ -124,15 +135,19 @@ pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) ->
             wrong.push((place.map(|(line, _)| line), Finding::new(&path, message)));
         }
         // A section that lacks a key is taken out whole, not the key at which the parser noticed.
-        let line = match error {
-            Error::SerdeMissingField { .. } => lines.of(&path).unwrap_or(line),
-            _ => line,
+        let (line, column) = match error {
+            Error::SerdeMissingField { .. } => current.place(&found).unwrap_or((line, column)),
+            _ => (line, column),
         };
-        if is_syntax || !rest.remove(line) {
+        if is_syntax || !rest.remove(line, column) {
             break;
         }
         removed.insert(path);
     }
+    let rest = rest.joined();
+    // A text with a key that occurs twice has none.
+    let lines = if lines.is_empty() { Lines::read(&rest) } else { lines };
+    let rest = Lines::read(&rest);
     wrong.sort_by_key(|(line, _)| *line);
     let report = wrong.iter().map(|(line, finding)| {
         let position = line.map_or(file.to_string(), |line| format!("{file}:{line}"));
@@ -143,7 +158,7 @@ pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) ->
         }
     });
     let report = Report { lines: report.collect() };
-    Reading { value, lines, report, removed }
+    Reading { value, lines, report, removed, rest }
 }
 
 fn join(path: &str, key: &str) -> String {
@@ -168,9 +183,9 @@ fn message(error: &Error, path: &str, reference: &Reference) -> String {
         true => "the value".to_string(),
         false => text.to_string(),
     };
-    let known = |expected: &[&str]| match expected {
+    let known = |before: &str, expected: &[&str]| match expected {
         [] => "no key is known here".to_string(),
-        all => format!("known are {}", all.join(", ")),
+        all => format!("{before} are {}", all.join(", ")),
     };
     let nearest = |word: &str, of: &[&'static str]| {
         let distance = |name: &&str| strsim::damerau_levenshtein(word, name);
@@ -188,7 +203,13 @@ fn message(error: &Error, path: &str, reference: &Reference) -> String {
         }
         Error::SerdeUnknownField { field, expected, .. } => match nearest(field, expected) {
             Some(name) => return format!("there is no key {field}: did you mean {name}?"),
-            None => return format!("there is no key {field}: {}", known(expected)),
+            None => {
+                let elsewhere = match reference.elsewhere(field) {
+                    Some(path) => format!("is {path} meant? Known here"),
+                    None => "known".to_string(),
+                };
+                return format!("there is no key {field}: {}", known(&elsewhere, expected));
+            }
         },
         Error::SerdeUnknownVariant { variant, expected, .. } => {
             return format!("{} is not one of {}", hidden(variant), expected.join(", "));
@@ -205,7 +226,8 @@ fn message(error: &Error, path: &str, reference: &Reference) -> String {
         Error::Message { msg, .. } | Error::ExternalMessage { msg, .. } => hidden_in(path, msg),
         other => hidden_in(path, &syntax(other)),
     };
-    match reference.example(path) {
+    let section = || reference.section(path).filter(|_| wrong.ends_with(SECTION));
+    match reference.example(path).map(str::to_string).or_else(section) {
         Some(line) => format!("{wrong}: write for example {line}"),
         None => wrong,
     }
@@ -223,6 +245,8 @@ fn syntax(error: &Error) -> String {
     first.split(" at line ").next().unwrap_or(first).trim_end_matches(['.', ':']).to_string()
 }
 
+const SECTION: &str = "a section with keys";
+
 /// A type in words.
 fn kind(expected: &str) -> String {
     let number = |max: u64| format!("a number from 0 to {max}");
@@ -236,14 +260,15 @@ fn kind(expected: &str) -> String {
         "bool" | "boolean" | "a boolean" => "true or false".into(),
         "a sequence" => "a list".into(),
         text if text.starts_with("struct ") || text == "a map" || text == "mapping start" => {
-            "a section with keys".into()
+            SECTION.into()
         }
         "sequence start" => "a list".into(),
+        "string scalar" | "string" | "a string" => "a text".into(),
         text => text.to_string(),
     }
 }
 
-/// A text whose entries can be taken out. Lines keep their numbers.
+/// A text whose entries can be taken out. What is left keeps its lines and columns.
 struct Text(Vec<String>);
 
 impl Text {
@@ -255,9 +280,25 @@ impl Text {
         self.0.join("\n")
     }
 
-    /// Takes out the entry on this line, counted from 1, with all that is below it. Of a list, the
-    /// whole item. Returns whether there was something.
-    fn remove(&mut self, line: u64) -> bool {
+    /// Takes out the entry at this line and column, counted from 1, with all that is below it.
+    /// Returns whether there was something.
+    fn remove(&mut self, line: u64, column: u64) -> bool {
+        self.remove_in_braces(line, column) || self.remove_lines(line)
+    }
+
+    /// Takes an entry out of braces or brackets on one line.
+    fn remove_in_braces(&mut self, line: u64, column: u64) -> bool {
+        let position = |number: u64| usize::try_from(number).ok()?.checked_sub(1);
+        let Some((line, column)) = position(line).zip(position(column)) else { return false };
+        let Some(text) = self.0.get_mut(line) else { return false };
+        let Some(entry) = entry_in_braces(text, column) else { return false };
+        let blank = |(n, c): (usize, char)| if entry.contains(&n) { ' ' } else { c };
+        *text = text.chars().enumerate().map(blank).collect();
+        true
+    }
+
+    /// Takes out the entry on this line. Of a list, the whole item.
+    fn remove_lines(&mut self, line: u64) -> bool {
         let Some(mut first) = usize::try_from(line).ok().and_then(|line| line.checked_sub(1))
         else {
             return false;
@@ -289,6 +330,56 @@ impl Text {
         }
         true
     }
+}
+
+/// The innermost entry around a character that is in braces or brackets of its line, with the comma
+/// after it.
+fn entry_in_braces(line: &str, target: usize) -> Option<Range<usize>> {
+    let mut begins: Vec<usize> = Vec::new();
+    let mut found: Option<(usize, usize)> = None;
+    let mut quote = None;
+    // Whether a value may begin here: elsewhere quotes and braces are a part of the text.
+    let (mut may_begin, mut previous) = (true, ' ');
+    let mut is_escaped = false;
+    for (n, c) in line.chars().enumerate() {
+        if n == target {
+            found = Some((begins.len(), *begins.last()?));
+        }
+        if let Some(mark) = quote {
+            if c == mark && !is_escaped {
+                quote = None;
+            }
+            is_escaped = c == '\\' && mark == '"' && !is_escaped;
+            previous = c;
+            continue;
+        }
+        let is_end = found.is_some_and(|(depth, _)| depth == begins.len());
+        let begin = found.map_or(0, |(_, begin)| begin);
+        let at_begin = may_begin;
+        may_begin = c.is_whitespace() && (at_begin || previous == ':');
+        match c {
+            '"' | '\'' if at_begin => quote = Some(c),
+            '#' if previous.is_whitespace() => return None,
+            '-' => may_begin = at_begin && begins.is_empty(),
+            '[' | '{' if at_begin || !begins.is_empty() => {
+                begins.push(n + 1);
+                may_begin = true;
+            }
+            ']' | '}' if is_end => return Some(begin..n),
+            ']' | '}' => {
+                begins.pop();
+            }
+            ',' if is_end => return Some(begin..n + 1),
+            ',' => {
+                if let Some(last) = begins.last_mut() {
+                    (*last, may_begin) = (n + 1, true);
+                }
+            }
+            _ => {}
+        }
+        previous = c;
+    }
+    None
 }
 
 fn indent(line: &str) -> usize {
@@ -374,7 +465,7 @@ mod tests {
                 "f:3: nmae: there is no key nmae: did you mean name?",
                 "f:6: cells[1].id: the value is not a number from 0 to 255: write for example - { \
                  id: 1 }",
-                "f:7: cells[1].id: the value is not a number from 0 to 255: write for example - { \
+                "f:7: cells[2].id: the value is not a number from 0 to 255: write for example - { \
                  id: 1 }",
                 "f:10: part.size: the value is not a number from 0 to 255: write for example size: \
                  9",
@@ -384,6 +475,36 @@ mod tests {
         );
         let value = value.unwrap();
         assert_eq!((value.name.as_str(), value.count, value.cells.len()), ("a", 0, 1));
+    }
+
+    /// Entries in braces on one line, of which others are read, and a list without a wrong item.
+    #[test]
+    fn all_mistakes_on_one_line_are_reported() {
+        let text = "cells: [{ id: 1 }, { id: 300, privat: 1 }, { id: x }, { id: 2, pirvate: \
+                    \"}, \" }]\n\
+                    part: { sise: 1, size: [7], }\n# a\nnmae: { a: [b, c] } # d\n\
+                    \"count\": 'x, y'\n";
+        let (_, lines) = all(text);
+        assert_eq!(lines.len(), 8, "{lines:#?}");
+        for (line, start) in lines.iter().zip([
+            "f:1: cells[1].id: ",
+            "f:1: cells[1].privat: there is no key privat: did you mean private?",
+            "f:1: cells[2].id: ",
+            "f:1: cells[3].pirvate: ",
+            "f:2: part.sise: there is no key",
+            "f:2: part.size: ",
+            "f:4: nmae: ",
+            "f:5: count: ",
+        ]) {
+            assert!(line.starts_with(start), "{start} in {lines:#?}");
+        }
+        let reading = read_all::<File>("f", "cells:\n  - id: 300\n  - id: 7\n", REFERENCE);
+        assert_eq!(reading.value.as_ref().unwrap().cells[0].id, 7);
+        assert_eq!(reading.path_in_file("cells[0].id"), "cells[1].id");
+        assert_eq!(reading.path_in_file("cells[0].private"), "cells[1].private");
+        assert_eq!(reading.path_in_file("part.size"), "part.size");
+        let (_, lines) = all("part: 7\n");
+        assert!(lines[0].ends_with("a section with keys: write for example part: { size: 9 }"));
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub struct Reference {
     lines: HashMap<String, String>,
     /// The comment above a key.
     comments: HashMap<String, String>,
+    /// The first key with a value of each section.
+    first: HashMap<String, String>,
 }
 
 impl Reference {
@@ -14,6 +16,7 @@ impl Reference {
     pub fn new(text: &str) -> Reference {
         let mut lines = HashMap::new();
         let mut comments = HashMap::new();
+        let mut first = HashMap::new();
         let mut comment = String::new();
         // The keys around the current line, by column.
         let mut around: Vec<(usize, String)> = Vec::new();
@@ -42,7 +45,12 @@ impl Reference {
             };
             // An item in braces, or a key with a value.
             if let Some(key) = key_of(rest) {
-                let path = join(&parent(&around), key);
+                let section = parent(&around);
+                let path = join(&section, key);
+                if !shown.ends_with(':') {
+                    let shown = shown.trim_start_matches("- ").to_string();
+                    first.entry(section).or_insert(shown);
+                }
                 for inner in inner_keys(rest) {
                     lines.entry(join(&path, inner)).or_insert(shown.clone());
                 }
@@ -58,7 +66,7 @@ impl Reference {
                 }
             }
         }
-        Reference { lines, comments }
+        Reference { lines, comments, first }
     }
 
     /// The comment above a key.
@@ -71,6 +79,25 @@ impl Reference {
         let line = self.lines.get(&plain(path))?;
         // A section shows nothing.
         Some(line.as_str()).filter(|line| !line.ends_with(':'))
+    }
+}
+
+impl Reference {
+    /// How a section, or an item of a list of sections, is written, with its first key.
+    pub fn section(&self, path: &str) -> Option<String> {
+        let first = self.first.get(&plain(path))?;
+        Some(match path.ends_with(']') {
+            true => format!("- {{ {first} }}"),
+            false => format!("{}: {{ {first} }}", path.rsplit('.').next()?),
+        })
+    }
+
+    /// The path of a key that one section alone has.
+    pub fn elsewhere(&self, key: &str) -> Option<&str> {
+        let is_so = |path: &&String| path.rsplit_once('.').is_some_and(|(_, name)| name == key);
+        let mut paths = self.lines.keys().filter(is_so);
+        let path = paths.next()?;
+        paths.next().is_none().then_some(path)
     }
 }
 
@@ -135,6 +162,10 @@ mod tests {
         assert_eq!(reference.example("smf.dnns[1].mtu"), Some("mtu: 1400"));
         assert_eq!(reference.example("smf.charging.mode"), Some("charging: { mode: none }"));
         assert_eq!((reference.example("smf"), reference.example("x")), (None, None));
+        assert_eq!(reference.section("amf").unwrap(), "amf: { bind: [127.0.0.5] }");
+        assert_eq!(reference.section("smf.dnns[1]").unwrap(), "- { name: internet }");
+        assert_eq!(reference.elsewhere("mtu"), Some("smf.dnns.mtu"));
+        assert_eq!((reference.elsewhere("x"), reference.section("x")), (None, None));
         assert_eq!(reference.comment("amf.bind"), Some("Where gNBs connect: any address."));
         assert_eq!(reference.comment("smf.dnns"), None);
     }

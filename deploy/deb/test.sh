@@ -169,6 +169,8 @@ check_files "$root"
 is "/etc/martlet/martlet.yaml" "$(owner /etc/martlet/martlet.yaml)" "root:martlet 640"
 is "/var/lib/martlet" "$(owner /var/lib/martlet)" "martlet:martlet 700"
 is "/usr/bin/martlet" "$(owner /usr/bin/martlet)" "root:root 755"
+size=$(stat -c %s "$root/usr/bin/martlet")
+step "martlet has $((size / 1000000)) MB"
 inside martlet check
 inside dpkg --verify martlet
 
@@ -184,7 +186,9 @@ grep -q '"who":"uid:0","via":"socket","what":"subscriber.import"' <<< "$audit" |
 ! refused=$(command_other status 2>&1) || fail "any user reaches the API"
 grep -q 'oam.users' <<< "$refused" || fail "the refusal names no remedy: $refused"
 attach
-step "$(($(date +%s) - began)) s from apt-get to the UE's ping"
+took=$(($(date +%s) - began))
+step "$took s from apt-get to the UE's ping"
+[ "$took" -lt 60 ] || fail "a UE's first ping takes 60 s or more"
 rights=$(command_ status --security)
 echo "$rights"
 grep -q 'NET_ADMIN' <<< "$rights" || fail "the core has no CAP_NET_ADMIN"

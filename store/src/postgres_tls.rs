@@ -144,6 +144,17 @@ fn milliseconds(
 }
 
 impl DatabaseUrl {
+    /// Checks the parameters of a URL, and the files that they name, without connecting.
+    ///
+    /// # Errors
+    /// The URL is wrong, its `sslmode` is refused, or a file of a certificate is missing or wrong.
+    pub fn check(&self) -> Result<(), StoreError> {
+        match self {
+            DatabaseUrl::Postgres(url) => target(url).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
     /// The files of certificates and keys that a connection reads.
     pub fn certificate_files(&self) -> Vec<PathBuf> {
         let DatabaseUrl::Postgres(url) = self else { return Vec::new() };

@@ -77,7 +77,8 @@ pub fn backup(args: &BackupArgs) -> Result<()> {
     }
     let databases = copied.iter().filter(|name| name.ends_with(".db")).count();
     println!(
-        "{databases} databases{} in {}",
+        "{databases} {}{} in {}",
+        if databases == 1 { "database" } else { "databases" },
         if has_key { " and the operator's key" } else { "" },
         args.folder.display()
     );
@@ -131,7 +132,9 @@ pub fn restore(args: &RestoreArgs) -> Result<()> {
     if let Some(error) = last.error {
         bail!("nothing was replaced: {error}: {}", last.remedy.unwrap_or_default());
     }
-    println!("{} files restored from {}", last.staged.files.len(), folder.display());
+    let files = last.staged.files.len();
+    let noun = if files == 1 { "file" } else { "files" };
+    println!("{files} {noun} restored from {}", folder.display());
     if let Some(replaced) = last.replaced {
         println!("the replaced files are in {replaced}");
     }

@@ -37,7 +37,7 @@ pub enum Command {
     Nf(nf::NfArgs),
     /// Run the manager of the shared-memory fabric, for functions started without `up --split`
     Fabric(fabric::FabricArgs),
-    /// Add, list, show, remove, import and export subscribers
+    /// Add, change, list, show, remove, import and export subscribers
     #[command(subcommand)]
     Subscriber(subscriber::SubscriberCommand),
     /// Make subscribers with new keys, and the files to program their SIM cards

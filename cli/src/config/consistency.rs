@@ -123,25 +123,19 @@ impl Config {
     /// Folders and files of the configuration that do not exist on this machine.
     pub fn check_machine(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let mut parent = |path: &str, file: &Path| {
-            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-            if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-                findings.push(Finding::new(path, missing(folder)));
-            }
-        };
-        if let DatabaseUrl::File(file) = self.database() {
-            parent("udr.path", &file);
-        }
         let stores = [
             ("amf", &self.amf.context_store),
             ("smf", &self.smf.context_store),
             ("chf", &self.chf.context_store),
             ("nrf", &self.nrf.context_store),
         ];
+        findings.extend(wrong_database("udr.path", &self.udr.path));
+        for (name, store) in stores.iter().filter(|(_, store)| !store.database.is_empty()) {
+            let path = format!("{name}.context_store.database");
+            findings.extend(wrong_database(&path, &store.database));
+        }
+        let mut parent = |path: &str, file: &Path| findings.extend(without_folder(path, file));
         for (name, store) in stores {
-            if let DatabaseUrl::File(file) = DatabaseUrl::parse(&store.database) {
-                parent(&format!("{name}.context_store.database"), &file);
-            }
             parent(&format!("{name}.context_store.key_file"), Path::new(&store.key_file));
         }
         parent("udr.key_file", Path::new(&self.udr.key_file));
@@ -154,11 +148,11 @@ impl Config {
         let pki = Some(Path::new(&self.sbi.pki)).filter(|_| self.sbi.is_secured());
         for (path, folder) in folders.into_iter().chain([("sbi.pki", pki)]) {
             if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-                let make = match path {
-                    "sbi.pki" => "; `martlet pki init` makes it",
-                    _ => "",
+                let message = match path {
+                    "sbi.pki" => without_certificates(folder),
+                    _ => missing(folder),
                 };
-                findings.push(Finding::new(path, format!("{}{make}", missing(folder))));
+                findings.push(Finding::new(path, message));
             }
         }
         let files = [
@@ -177,6 +171,33 @@ impl Config {
         }
         findings
     }
+}
+
+/// A database that cannot be opened as it is written.
+fn wrong_database(path: &str, text: &str) -> Option<Finding> {
+    match DatabaseUrl::parse(text) {
+        DatabaseUrl::File(_) if text.contains(":/") => Some(Finding::new(
+            path,
+            "neither a file nor PostgreSQL: write postgresql://USER@HOST/DATABASE, or a file such \
+             as martlet.db",
+        )),
+        DatabaseUrl::File(file) => without_folder(path, &file),
+        url => url.check().err().map(|error| Finding::new(path, error.to_string())),
+    }
+}
+
+/// A file whose folder does not exist.
+fn without_folder(path: &str, file: &Path) -> Option<Finding> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    (!folder.is_dir()).then(|| Finding::new(path, missing(folder)))
+}
+
+fn without_certificates(folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "there is no folder {folder}: make it with `martlet pki init --out {folder}`, or write \
+         another one"
+    )
 }
 
 fn missing(folder: &Path) -> String {

@@ -137,6 +137,9 @@ impl Config {
         change(&mut config);
         let mut findings = config.check();
         findings.extend(more(&config));
+        for finding in &mut findings {
+            finding.path = reading.path_in_file(&finding.path);
+        }
         // A mistake in `network` is reported once, not for each value derived from it.
         let is_network_wrong = findings.iter().any(|finding| finding.path.starts_with("network."))
             || reading.is_affected("network");

@@ -16,6 +16,9 @@ pub struct NetworkSection {
     pub slices: Vec<Snssai>,
 }
 
+/// The codes after it, and 0, are those of no tracking area.
+const LAST_TAC: u32 = 0x00FF_FFFD;
+
 impl Default for NetworkSection {
     fn default() -> Self {
         NetworkSection { plmn: "00101".into(), tacs: vec![1], slices: vec![Snssai::new(1, None)] }
@@ -35,8 +38,14 @@ impl NetworkSection {
         if self.tacs.is_empty() {
             findings.push(Finding::new(
                 "tacs",
-                "no tracking area is served: write the TACs of the gNBs",
+                "no tracking area is served: write the TACs of the gNBs, such as tacs: [1]",
             ));
+        }
+        for (n, tac) in self.tacs.iter().enumerate() {
+            if !(1..=LAST_TAC).contains(tac) {
+                let text = format!("a tracking area code is 1 to {LAST_TAC}, such as 1");
+                findings.push(Finding::new(format!("tacs[{n}]"), text));
+            }
         }
         if self.slices.is_empty() {
             findings.push(Finding::new(

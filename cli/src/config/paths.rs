@@ -12,8 +12,9 @@ pub const SERVICE_STATE: &str = "/var/lib/martlet";
 pub const CONFIG_VARIABLE: &str = "MARTLET_CONFIG";
 /// The operator's key of a PostgreSQL database, in the state directory.
 const POSTGRES_KEY_FILE: &str = "martlet.key";
-/// The registrations of the NRF of a core with a PostgreSQL database, in the state directory.
-const POSTGRES_NRF: &str = "martlet.nrf.db";
+/// The registrations of the NRF of a core with a PostgreSQL database, in the state directory. Those
+/// of a core with an SQLite database, `martlet.nrf.db`, are encrypted with another key.
+const POSTGRES_NRF: &str = "nrf.db";
 /// The UE history of a core with a PostgreSQL database, in the state directory.
 const POSTGRES_HISTORY: &str = "martlet.history";
 
@@ -166,6 +167,10 @@ mod tests {
         let server = load("udr: { path: \"postgresql://u@db/m\" }\n");
         assert_eq!(server.udr.path, "postgresql://u@db/m");
         assert_eq!(server.udr.key_file, folder.join("martlet.key").display().to_string());
+        // The registrations of an SQLite database in the same folder have another key.
+        let nrf = folder.join("nrf.db").display().to_string();
+        assert_eq!(server.nrf.context_store.database, nrf);
+        assert_ne!(Some(DatabaseUrl::parse(&nrf)), beside.database().for_function("nrf"));
         assert_eq!(load("udr: { path: \":memory:\" }\n").udr.path, ":memory:");
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -20,7 +20,8 @@ use std::io::{BufRead, Read, Write};
 /// A file format of subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// Detect from the contents
+    /// Detect from the contents; no file is written in it
+    #[value(hide = true)]
     Auto,
     /// Collection `subscribers` of Open5GS, by mongoexport
     Open5gs,

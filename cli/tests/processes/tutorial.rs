@@ -9,9 +9,8 @@ use std::process::Command;
 fn script(page: &str) -> String {
     let mut script = String::from(
         "set -eu\n\
-         for folder in /run/martlet /run/netns; do\n\
-             mkdir -p $folder && mount -t tmpfs tmpfs $folder\n\
-         done\n\
+         mount -t tmpfs -o mode=755 tmpfs /run\n\
+         mkdir /run/netns\n\
          trap '[ -z \"${core:-}\" ] || { kill $core; wait $core || true; }' EXIT\n",
     );
     for block in page.split("```").skip(1).step_by(2) {

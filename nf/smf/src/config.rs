@@ -467,13 +467,14 @@ impl SmfConfig {
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut wrong = |path: String, message: String| findings.push(Finding::new(path, message));
-        for (name, empty) in [
-            ("slices", self.slices.is_empty()),
-            ("dnns", self.dnns.is_empty()),
-            ("upfs", self.upfs.is_empty()),
+        for (name, empty, example) in [
+            ("slices", self.slices.is_empty(), "{ sst: 1 }"),
+            ("dnns", self.dnns.is_empty(), "{ name: internet, pool: 10.45.0.0/16 }"),
+            ("upfs", self.upfs.is_empty(), "{ n4: 127.0.0.8:8805 }"),
         ] {
             if empty {
-                wrong(name.into(), "empty: write one at least".into());
+                let text = format!("empty: write one at least, such as {name}: [{example}]");
+                wrong(name.into(), text);
             }
         }
         for (n, dnn) in self.dnns.iter().enumerate() {
@@ -516,7 +517,8 @@ impl SmfConfig {
                 wrong(format!("dnns[{n}].mtu"), why);
             }
             if self.dnns[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&dnn.name)) {
-                wrong(format!("dnns[{n}].name"), format!("{} occurs twice", dnn.name));
+                let twice = format!("{} occurs twice: give each a name of its own", dnn.name);
+                wrong(format!("dnns[{n}].name"), twice);
             }
         }
         for (n, upf) in self.upfs.iter().enumerate() {

@@ -22,7 +22,7 @@ impl Gtpu {
             Ok(socket) => Ok((address.ip(), socket)),
             Err(error) => Err(OpenError::Interface(format!(
                 "GTP-U cannot be served at {address} ({error}): change {name} to one of this \
-                 machine"
+                 machine that no other core uses"
             ))),
         });
         each.collect::<Result<_, _>>().map(Gtpu)

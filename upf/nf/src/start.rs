@@ -24,7 +24,7 @@ pub enum UpfError {
     /// N4 cannot be served.
     #[error(
         "PFCP cannot be served at {address} ({error}): change upf.n4.address to one of this \
-         machine"
+         machine that no other core uses"
     )]
     N4 {
         /// The address.

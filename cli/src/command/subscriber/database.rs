@@ -39,7 +39,7 @@ impl Opened {
     pub(super) fn report_reader(&self) {
         if self.config.oam.api.enabled {
             eprintln!(
-                "note: the database was changed itself, and not over the API of a running core, so \
+                "note: the database was changed directly, not over the API of a running core, so \
                  the audit log has no entry"
             );
         }
@@ -56,8 +56,8 @@ impl Opened {
                  with --db"
             ),
             None if self.is_new => eprintln!(
-                "note: the database {name} is new, and no core answers at {oam}: start one with \
-                 the same configuration, and from the same folder if there is none"
+                "note: the database {name} is new, and no core answers at {oam}: start the core \
+                 with the same configuration or, without one, from the same folder"
             ),
             _ => {}
         }

@@ -18,7 +18,7 @@ pub struct ImportArgs {
     /// Files; for free5GC one for each collection, or one for all
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Format of the files
+    /// Format of the files; `auto` detects it from their contents
     #[arg(long, value_enum, default_value = "auto")]
     format: Format,
     /// Replace existing subscribers
