@@ -4,9 +4,13 @@
 
 STEPS is a JSON array of [TEXT, KEYS]: when the screen shows TEXT, it is kept and KEYS are sent. The
 result is a JSON array of the kept screens: lines, and for each line the colours of its characters.
+With MARTLET_SCREENSHOTS, each kept screen is also a picture in that folder:
+`terminal-COLUMNS-N.svg`.
 """
 
+import codecs
 import fcntl
+import itertools
 import json
 import os
 import pty
@@ -16,6 +20,7 @@ import struct
 import sys
 import termios
 import time
+from xml.sax.saxutils import escape
 
 columns, rows = int(sys.argv[1]), int(sys.argv[2])
 steps = json.loads(sys.argv[3])
@@ -95,12 +100,44 @@ class Screen:
         return [seen(row) for row in self.cells]
 
 
+# A terminal's colours on a dark background, and the size of a character.
+PALETTE = ["#6e7681", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#e6edf3"]
+WIDE, HIGH = 8.4, 18
+
+
+def picture(cells):
+    """A screen as SVG: a text for each run of characters of one colour, at its place."""
+    parts = []
+    for row, line in enumerate(cells):
+        column = 0
+        for colour, run in itertools.groupby(line, key=lambda cell: cell[1]):
+            text = "".join(char for char, _ in run)
+            if text.strip():
+                fill = PALETTE[7 if colour is None else colour % 8]
+                x, wide = 8 + column * WIDE, len(text) * WIDE
+                parts.append(
+                    f'<text x="{x:.1f}" y="{22 + row * HIGH}" fill="{fill}" xml:space="preserve" '
+                    f'textLength="{wide:.1f}">{escape(text)}</text>'
+                )
+            column += len(text)
+    width, height = columns * WIDE + 16, rows * HIGH + 16
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
+        f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14">\n'
+        f'<rect width="100%" height="100%" rx="6" fill="#0d1117"/>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
 pid, terminal = pty.fork()
 if pid == 0:
     os.environ["TERM"] = "xterm-256color"
     os.execv(sys.argv[4], sys.argv[4:])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 screen, kept = Screen(), []
+# A character may arrive in two parts.
+decoder = codecs.getincrementaldecoder("utf-8")("replace")
 deadline = time.monotonic() + LONGEST
 while True:
     ready, _, _ = select.select([terminal], [], [], 0.1)
@@ -111,10 +148,16 @@ while True:
             data = b""
         if not data:
             break
-        screen.feed(data.decode("utf-8", "replace"))
+        screen.feed(decoder.decode(data))
     # A frame is complete when nothing follows it for a moment.
     if not ready and steps and any(steps[0][0] in line for line in screen.lines()):
         kept.append({"lines": screen.lines(), "colours": screen.colours()})
+        folder = os.environ.get("MARTLET_SCREENSHOTS")
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+            name = f"terminal-{columns}-{len(kept)}.svg"
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(picture(screen.cells))
         os.write(terminal, steps.pop(0)[1].encode())
     if time.monotonic() > deadline:
         os.kill(pid, 9)

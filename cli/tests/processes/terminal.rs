@@ -83,7 +83,8 @@ fn top_shows_each_page_of_a_live_core_in_a_terminal() {
             ("gnb-1", "i4"),
             ("001010000000001", "5"),
             ("✖ foreign_source", "?"),
-            ("legend", "q"),
+            ("● works", "?1"),
+            ("kbit/s", "q"),
         ];
         let traffic = async {
             loop {
@@ -97,8 +98,8 @@ fn top_shows_each_page_of_a_live_core_in_a_terminal() {
             screens = looked => screens?,
             failed = traffic => return failed,
         };
-        let [overview, functions, gnbs, ues, drops, legend] =
-            <[Screen; 6]>::try_from(screens).ok().context("six screens")?;
+        let [overview, functions, gnbs, ues, drops, legend, last] =
+            <[Screen; 7]>::try_from(screens).ok().context("seven screens")?;
         overview.has(&["gNBs 1", "2 registered", "● 1 connected", "functions run", "downlink"])?;
         ensure!(overview.colours_of("functions run")?.contains(&GREEN));
         ensure!(overview.colours_of("↑ uplink")?.contains(&CYAN));
@@ -109,6 +110,7 @@ fn top_shows_each_page_of_a_live_core_in_a_terminal() {
         ensure!(ues.colours_of("001010000000001")?.contains(&GREEN));
         drops.has(&["foreign_source", "per second"])?;
         ensure!(drops.colours_of("foreign_source")?.contains(&RED));
+        last.has(&["┌↑ uplink", "kbit/s, peak", "█"])?;
         legend.has(&["● works", "▲ warning", "✖ fault", "○ idle", "↑ uplink", "↓ downlink"])?;
         ensure!(legend.colours_of("▲ warning")?.contains(&YELLOW));
 

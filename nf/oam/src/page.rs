@@ -135,6 +135,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let mut from = serde_json::Deserializer::from_slice(&bytes);
         let value = serde_path_to_error::deserialize(&mut from).map_err(|error| {
             let path = error.path().to_string();
+            if let Some(field) = missing_field(&path, error.inner()) {
+                return Failure::field(&field, "it is missing", "add it: see /api/v1/openapi.json");
+            }
             let field = if path == "." { "body" } else { &path };
             // The texts of serde_json name types and keys, not the values of the body, except for
             // short scalars; keys of subscribers have types of their own that hide them.
@@ -145,6 +148,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         })?;
         Ok(Body(value))
     }
+}
+
+/// The path of a field that is missing in the object at a path.
+fn missing_field(object: &str, error: &serde_json::Error) -> Option<String> {
+    let text = error.to_string();
+    let name = text.strip_prefix("missing field `")?.split('`').next()?;
+    Some(if object == "." { name.into() } else { format!("{object}.{name}") })
 }
 
 /// What is wrong with a JSON text, without its values.
@@ -236,6 +246,34 @@ mod tests {
         let request = Request::new(axum::body::Body::from_stream(never));
         let read = read_within(Duration::from_millis(20), request, &()).await;
         assert_eq!(read.unwrap_err().problem().status, 408);
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Area {
+        #[serde(rename = "tac")]
+        _tac: u32,
+        #[serde(default, rename = "inner")]
+        _inner: Vec<Area>,
+    }
+
+    #[tokio::test]
+    async fn a_missing_or_wrong_field_of_a_body_is_named_by_its_path() {
+        for (text, field) in [
+            ("{}", "tac"),
+            (r#"{"tac": 1, "inner": [{"tac": 2}, {}]}"#, "inner[1].tac"),
+            (r#"{"tac": 1, "inner": [{"tac": "x"}]}"#, "inner[0].tac"),
+            (r#"{"tac": 1, "colour": "red"}"#, "colour"),
+            ("[", "body"),
+        ] {
+            let request = Request::post("/").header("content-type", "application/json");
+            let request = request.body(axum::body::Body::from(text)).unwrap();
+            let read = Body::<Area>::from_request(request, &()).await;
+            let failure = read.err().expect("an error");
+            let problem = failure.problem();
+            assert_eq!(problem.field.as_deref(), Some(field), "{text}: {problem:?}");
+            assert!(problem.remedy.is_some(), "{text}");
+        }
     }
 
     #[test]

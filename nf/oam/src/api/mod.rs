@@ -3,6 +3,7 @@
 mod administration;
 mod alarms;
 mod configuration;
+mod examples;
 mod functions;
 mod gnbs;
 mod jobs;
@@ -186,7 +187,9 @@ pub fn document() -> utoipa::openapi::OpenApi {
     for item in document.paths.paths.values_mut() {
         item.post.as_mut().into_iter().for_each(idempotency::describe);
     }
-    named(document)
+    let mut document = named(document);
+    examples::add(&mut document);
+    document
 }
 
 /// Gives each operation an identity of its method and path: functions of several modules have the
