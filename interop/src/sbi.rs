@@ -97,5 +97,15 @@ quirks! {
                        `sbi.callbacks.allow`",
             refused_by: "sbi.strict",
         },
+        /// No quota for a new charging session.
+        NoInitialGrant {
+            name: "no_initial_grant",
+            deviation: "no units are granted when a charging session begins, although they are \
+                        requested",
+            clause: "TS 32.290, 5.3.2.3",
+            vendors: "free5GC's CHF",
+            handling: "requested again with a usage of 0; refused: there is no credit",
+            refused_by: "sbi.strict",
+        },
     }
 }

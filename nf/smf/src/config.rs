@@ -338,6 +338,8 @@ pub struct ChargingConfig {
     pub on_failure: OnFailure,
     /// Rating group of traffic without its own charging rule.
     pub rating_group: u32,
+    /// Bytes of quota that are requested at a time; 0 leaves the amount to the CHF.
+    pub requested_bytes: u64,
 }
 
 impl Default for ChargingConfig {
@@ -346,6 +348,7 @@ impl Default for ChargingConfig {
             mode: ChargingMode::None,
             on_failure: OnFailure::Continue,
             rating_group: 1,
+            requested_bytes: 0,
         }
     }
 }

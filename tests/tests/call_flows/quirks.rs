@@ -23,6 +23,7 @@ use martlet_ran::ue::Event;
 use martlet_sbi::{Body, OperationInfo, Response};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nausf_ueauthentication::NAUSF_AUTH;
+use martlet_sbi_api::nchf_converged_charging::NCHF_CONVERGEDCHARGING;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
 use martlet_sbi_api::nnrf_nfmanagement::{
     NNRF_NFM, NfManagementClient, NfProfile, NfStatus, NfType,
@@ -33,9 +34,10 @@ use martlet_sbi_api::nudm_ueau::NUDM_UEAU;
 use martlet_sbi_api::nudm_uecm::NUDM_UECM;
 use martlet_security::aka::{SubscriberKey, ck_ik_prime};
 use martlet_security::{Autn, Rand};
+use martlet_smf::ChargingMode;
 use martlet_store::AuthenticationMethod;
 use martlet_tests::{
-    GATEWAY, MetricDelta, RawGnb, TestCore, eventually, in_namespace, internet, ping,
+    GATEWAY, MetricDelta, RawGnb, TestCore, eventually, in_namespace, internet, ping, reaches,
     subscriber_keys,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -310,7 +312,7 @@ fn sbi_quirks_are_tolerated_unless_strict() {
             | SbiQuirk::BareSmContextReference
             | SbiQuirk::UnreadableElement
             | SbiQuirk::NullList => "amf",
-            SbiQuirk::PrefixedSmContextReference => "smf",
+            SbiQuirk::PrefixedSmContextReference | SbiQuirk::NoInitialGrant => "smf",
             SbiQuirk::NoHeartbeats => "nrf",
             SbiQuirk::SdmVersion1 | SbiQuirk::EmptySubscription => "udm",
             SbiQuirk::RegistrationError => "ausf",
@@ -331,6 +333,10 @@ async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> R
             config.nrf.interop.no_heartbeats = true;
             config.nrf.max_heartbeat_s = 1;
             (config.udm.sdm_v1, config.udm.empty_subscriptions) = (true, true);
+            if matches!(quirk, SbiQuirk::NoInitialGrant) {
+                config.chf.enabled = true;
+                config.smf.charging.mode = ChargingMode::Online;
+            }
             with_strictness(is_strict)(config);
         })
         .await?,
@@ -344,6 +350,7 @@ async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> R
         SbiQuirk::NoHeartbeats => no_heartbeats(core).await,
         SbiQuirk::SdmVersion1 => sdm_v1(core).await,
         SbiQuirk::EmptySubscription => empty_subscription(core).await,
+        SbiQuirk::NoInitialGrant => no_initial_grant(core).await,
         SbiQuirk::RegistrationError | SbiQuirk::TypedInstanceList => bail!("played above"),
     }
 }
@@ -561,6 +568,44 @@ fn null_list(_: &OperationInfo, response: Response) -> Response {
             infos["250"] = serde_json::json!({"dnnInfos": null});
         }
     })
+}
+
+/// As free5GC's CHF: nothing is granted at first, and the final action is an empty text until the
+/// units are final.
+fn without_grant(operation: &OperationInfo, response: Response) -> Response {
+    match operation.name {
+        "Create" => objects(response, |members| {
+            members.remove("multipleUnitInformation");
+        }),
+        _ => objects(response, |members| {
+            if members.contains_key("grantedUnit") {
+                let indication = serde_json::json!({"finalUnitAction": ""});
+                members.insert("finalUnitIndication".into(), indication);
+            }
+        }),
+    }
+}
+
+async fn no_initial_grant(core: &TestCore) -> Result<bool> {
+    core.query("charging/imsi-001010000000001/1000000").await?;
+    let (real, services) = (core.config().sbi.chf, [NCHF_CONVERGEDCHARGING::OPERATIONS]);
+    Proxy::before(core, NfType::Chf, real, &services, |_| {}, without_grant).await?;
+    let gnb = core.gnb(1).await?;
+    let ue = gnb.new_ue(core.ue_config(1))?;
+    ue.register().await?;
+    let session = match ue.establish_pdu_session(internet()).await {
+        Ok(session) => session,
+        Err(error) if error.cause() == Some(8) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    reaches(&ue, session.psi, GATEWAY).await?;
+    ue.deregister().await?;
+    core.until_all_released().await?;
+    // The granted units are not taken for the final ones, and the used ones are charged.
+    let shown = core.query("charging/imsi-001010000000001").await?;
+    let record = &shown["records"][0];
+    ensure!(record["uplink"].as_u64() > Some(0) && record["reports"] == 2, "{shown}");
+    Ok(true)
 }
 
 /// As free5GC's functions up to 3.4: no heartbeats.

@@ -3,25 +3,27 @@
 //! ```text
 //! SMF                                            CHF
 //!  |-- Nchf_ConvergedCharging_Create ------------->|  create
+//!  |<-- granted quota -----------------------------|  from some CHFs after the first update
 //!  |-- Nchf_ConvergedCharging_Update: usage ------>|  update
 //!  |<-- granted quota -----------------------------|
 //!  |-- Nchf_ConvergedCharging_Release: usage ----->|  terminate
 //! ```
 //!
 //! `smf.charging.on_failure` decides whether sessions continue without a CHF.
-use crate::config::{ChargingMode, OnFailure};
+use crate::config::{ChargingConfig, ChargingMode, OnFailure};
 use crate::metrics;
 use crate::n4::Quota;
 use crate::qos_flows::rating_groups;
 use crate::session::{Session, SessionCharging};
 use crate::usage::{ChargingState, Granted, RatingGroup, Usage, Volumes};
+use martlet_interop::SbiQuirk;
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::DateTime;
 use martlet_sbi_api::nchf_converged_charging::{
-    ChargingDataRequest, ChargingDataResponse, ChfConvergedChargingClient, MultipleUnitUsage,
-    NetworkSlicingInfo, NfIdentification, NodeFunctionality, PduAddress,
-    PduSessionChargingInformation, PduSessionInformation, QuotaManagementIndicator, RequestedUnit,
-    ResultCode, Trigger, TriggerType, UsedUnitContainer,
+    ChargingDataRequest, ChargingDataResponse, ChfConvergedChargingClient, FinalUnitAction,
+    FinalUnitIndication, GrantedUnit, MultipleUnitUsage, NetworkSlicingInfo, NfIdentification,
+    NodeFunctionality, PduAddress, PduSessionChargingInformation, PduSessionInformation,
+    QuotaManagementIndicator, RequestedUnit, ResultCode, Trigger, TriggerType, UsedUnitContainer,
 };
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,16 +103,53 @@ async fn request_creation(session: &mut Session) -> Result<bool, Problem> {
         Some(format!("{}/nsmf-callback/v1/charging/{}", context.api_root(), session.reference));
     let created = chf.post_chargingdata(request).await?;
     state.id = created.location.rsplit('/').next().unwrap_or_default().to_string();
-    apply_grants(&mut state, session.smf.config.charging.rating_group, &created.body);
-    let has_credit = !state.grant(None).denied;
+    let groups = state.groups();
+    let left_out = apply_grants(&mut state, &session.smf.config.charging, &groups, &created.body);
     session.charging = Some(Box::new(SessionCharging { chf, state }));
-    Ok(has_credit)
+    request_left_out(session, left_out, &groups).await;
+    Ok(session.charging.as_ref().is_none_or(|charging| !charging.state.grant(None).denied))
 }
 
-/// Sets the grants of a response.
-fn apply_grants(state: &mut ChargingState, default_group: u32, response: &ChargingDataResponse) {
+/// Requests quota again for rating groups that a response leaves out, if their usage was not in the
+/// request. What is then left out is denied: unlimited use needs a result code.
+async fn request_left_out(
+    session: &mut Session,
+    left_out: BTreeSet<RatingGroup>,
+    unused: &BTreeSet<RatingGroup>,
+) {
+    let (again, mut denied): (BTreeSet<_>, BTreeSet<_>) =
+        left_out.into_iter().partition(|group| unused.contains(group));
+    let peer = session.charging.as_ref().map(|c| c.chf.peer().root().authority.clone());
+    if !again.is_empty()
+        && session.smf.context.tolerates(SbiQuirk::NoInitialGrant, peer.unwrap_or_default())
+    {
+        let usage = again.into_iter().map(|group| (group, Volumes::default())).collect();
+        let report = UsageReport::new(Usage(usage), &TriggerType::QuotaExhausted);
+        denied.extend(report_usage(session, report).await.unwrap_or_default());
+    } else {
+        denied.extend(again);
+    }
+    for group in denied {
+        if let Some(charging) = &mut session.charging {
+            charging.state.set_grant(group, Granted { denied: true, ..Granted::default() });
+        }
+    }
+}
+
+/// Sets the grants of a response. Returns the requested rating groups that it leaves out.
+fn apply_grants(
+    state: &mut ChargingState,
+    config: &ChargingConfig,
+    requested: &BTreeSet<RatingGroup>,
+    response: &ChargingDataResponse,
+) -> BTreeSet<RatingGroup> {
+    let mut left_out = match config.mode {
+        ChargingMode::Online => requested.clone(),
+        ChargingMode::Offline | ChargingMode::None => BTreeSet::new(),
+    };
     for unit in response.multiple_unit_information.iter().flatten() {
-        let group = Some(unit.rating_group).filter(|group| *group != default_group);
+        let group = Some(unit.rating_group).filter(|group| *group != config.rating_group);
+        left_out.remove(&group);
         if !state.groups().contains(&group) {
             continue;
         }
@@ -119,13 +158,25 @@ fn apply_grants(state: &mut ChargingState, default_group: u32, response: &Chargi
         let is_denial = |code: &ResultCode| {
             !matches!(code, ResultCode::Success | ResultCode::QuotaManagementNotApplicable)
         };
+        // free5GC's CHF always has an indication, whose action is empty until the units are final.
+        let has_action = |last: &FinalUnitIndication| {
+            let action = &last.final_unit_action;
+            !matches!(action, FinalUnitAction::Other(text) if text.is_empty())
+        };
+        // Units of which there are none, as free5GC's CHF answers for an empty account.
+        let has_none = |units: &GrantedUnit| {
+            let volumes = [units.total_volume, units.uplink_volume, units.downlink_volume];
+            volumes.into_iter().flatten().all(|volume| volume == 0) && units.time.unwrap_or(0) == 0
+        };
         let granted = Granted {
             quota: bytes.map(|bytes| Quota { bytes, report_at_remaining }),
-            is_final: unit.final_unit_indication.is_some(),
-            denied: unit.result_code.as_ref().is_some_and(is_denial),
+            is_final: unit.final_unit_indication.as_ref().is_some_and(has_action),
+            denied: unit.result_code.as_ref().is_some_and(is_denial)
+                || unit.granted_unit.as_ref().is_some_and(has_none),
         };
         state.set_grant(group, granted);
     }
+    left_out
 }
 
 fn request(session: &Session, state: &ChargingState, report: UsageReport) -> ChargingDataRequest {
@@ -148,12 +199,13 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
         downlink_volume: Some(used.downlink),
         local_sequence_number: state.sequence.into(),
     };
+    let requested_volume = Some(config.requested_bytes).filter(|bytes| *bytes != 0);
     let groups: BTreeSet<RatingGroup> =
         report.usage.keys().chain(&report.requested).copied().collect();
     let unit_usage = |group: &RatingGroup| MultipleUnitUsage {
         rating_group: group.unwrap_or(config.rating_group),
         requested_unit: (is_online && report.requested.contains(group))
-            .then(RequestedUnit::default),
+            .then(|| RequestedUnit { total_volume: requested_volume }),
         used_unit_container: report.usage.get(group).map(|used| vec![container(used)]),
     };
     let parameters = &session.parameters;
@@ -195,15 +247,25 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
 /// Reports usage and applies the granted quota (TS 32.255, 5.2.2.2.3). Returns `false` for a
 /// session without charging.
 pub async fn update(session: &mut Session, report: UsageReport) -> bool {
-    let Some(mut charging) = session.charging.take() else { return false };
+    let used: BTreeSet<RatingGroup> = report.usage.keys().copied().collect();
+    let unused = &report.requested - &used;
+    let Some(left_out) = report_usage(session, report).await else { return false };
+    request_left_out(session, left_out, &unused).await;
+    true
+}
+
+/// Sends one update. Returns the requested rating groups that the response leaves out; `None` for a
+/// session without charging.
+async fn report_usage(session: &mut Session, report: UsageReport) -> Option<BTreeSet<RatingGroup>> {
+    let mut charging = session.charging.take()?;
     let started = Instant::now();
     charging.state.sequence += 1;
     let requested = report.requested.clone();
     let request = request(session, &charging.state, report);
     let response = charging.chf.update_chargingdata(&charging.state.id, request).await;
     let config = &session.smf.config.charging;
-    match &response {
-        Ok(response) => apply_grants(&mut charging.state, config.rating_group, response),
+    let left_out = match &response {
+        Ok(response) => apply_grants(&mut charging.state, config, &requested, response),
         Err(problem) => {
             tracing::warn!(
                 supi = %session.supi, session = session.id, %problem, "usage report to CHF failed"
@@ -212,11 +274,12 @@ pub async fn update(session: &mut Session, report: UsageReport) -> bool {
             for group in requested {
                 charging.state.set_grant(group, Granted { denied, ..Granted::default() });
             }
+            BTreeSet::new()
         }
-    }
+    };
     metrics::procedure("charging", if response.is_ok() { "ok" } else { "failed" }, started);
     session.charging = Some(charging);
-    true
+    Some(left_out)
 }
 
 /// Reports the last usage at a UPF that the session leaves. The next UPF gets the granted quota.
