@@ -3,7 +3,7 @@
 //! - [`Message`] is what UE and LMF exchange over the user plane, inside TLS: the transport of
 //!   positioning messages ([`Transport`]) and the binding of a connection to its UE.
 //! - [`Framer`] finds the messages in a stream of bytes: they have no outer length, and are
-//! independent of TLS records.
+//!   independent of TLS records.
 //! - [`upp_cm::UppCm`] is what they exchange over NAS to bring the connection up, change it and
 //!   take it down.
 //!

@@ -5,7 +5,7 @@
 //!    binds the sign-in to it.
 //! 2. The provider sends the browser to the console at `/oidc` with a code and the state.
 //! 3. [`Provider::finish`] exchanges the code for an ID token, verifies it, and maps a claim to a
-//! role. A user without a role is refused.
+//!    role. A user without a role is refused.
 mod config;
 mod http_client;
 mod id_token;

@@ -205,7 +205,7 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
     let unit_usage = |group: &RatingGroup| MultipleUnitUsage {
         rating_group: group.unwrap_or(config.rating_group),
         requested_unit: (is_online && report.requested.contains(group))
-            .then(|| RequestedUnit { total_volume: requested_volume }),
+            .then_some(RequestedUnit { total_volume: requested_volume }),
         used_unit_container: report.usage.get(group).map(|used| vec![container(used)]),
     };
     let parameters = &session.parameters;
