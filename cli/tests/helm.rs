@@ -23,6 +23,9 @@ fn configurations(manifests: &str) -> Vec<(String, String)> {
 fn configurations_of_the_chart_are_right() {
     let folder_of_test = std::env::temp_dir().join(format!("martlet-helm-{}", std::process::id()));
     std::fs::create_dir_all(&folder_of_test).unwrap();
+    // The certificate of the database's secret.
+    let certificate = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/interop/keys");
+    std::fs::copy(certificate.join("certificate.pem"), folder_of_test.join("ca.crt")).unwrap();
     let (mut count, mut wrong) = (0, Vec::new());
     for entry in std::fs::read_dir(folder()).unwrap() {
         let manifests = std::fs::read_to_string(entry.unwrap().path()).unwrap();
@@ -30,7 +33,9 @@ fn configurations_of_the_chart_are_right() {
             count += 1;
             // Folders of the pod.
             let here = folder_of_test.display().to_string();
-            let text = text.replace("/etc/martlet/pki", &here).replace("/var/lib/martlet", &here);
+            let text = ["/etc/martlet/pki", "/etc/martlet/database", "/var/lib/martlet"]
+                .into_iter()
+                .fold(text, |text, folder| text.replace(folder, &here));
             let file = folder_of_test.join("martlet.yaml");
             std::fs::write(&file, &text).unwrap();
             let key = "c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d";
