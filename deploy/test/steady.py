@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-LIMIT = 5
+LIMIT = 10
 TIMES = 2
 # Lines of a failed test's output that are reported.
 REPORTED = 12
