@@ -204,11 +204,11 @@ fn message(error: &Error, path: &str, reference: &Reference) -> String {
         Error::SerdeUnknownField { field, expected, .. } => match nearest(field, expected) {
             Some(name) => return format!("there is no key {field}: did you mean {name}?"),
             None => {
-                let elsewhere = match reference.elsewhere(field) {
+                let before = match reference.path_of_key(field) {
                     Some(path) => format!("is {path} meant? Known here"),
                     None => "known".to_string(),
                 };
-                return format!("there is no key {field}: {}", known(&elsewhere, expected));
+                return format!("there is no key {field}: {}", known(&before, expected));
             }
         },
         Error::SerdeUnknownVariant { variant, expected, .. } => {
@@ -338,7 +338,7 @@ fn entry_in_braces(line: &str, target: usize) -> Option<Range<usize>> {
     let mut begins: Vec<usize> = Vec::new();
     let mut found: Option<(usize, usize)> = None;
     let mut quote = None;
-    // Whether a value may begin here: elsewhere quotes and braces are a part of the text.
+    // Whether a value may begin here. In other places, quotes and braces are a part of the text.
     let (mut may_begin, mut previous) = (true, ' ');
     let mut is_escaped = false;
     for (n, c) in line.chars().enumerate() {

@@ -80,9 +80,7 @@ impl Reference {
         // A section shows nothing.
         Some(line.as_str()).filter(|line| !line.ends_with(':'))
     }
-}
 
-impl Reference {
     /// How a section, or an item of a list of sections, is written, with its first key.
     pub fn section(&self, path: &str) -> Option<String> {
         let first = self.first.get(&plain(path))?;
@@ -93,7 +91,7 @@ impl Reference {
     }
 
     /// The path of a key that one section alone has.
-    pub fn elsewhere(&self, key: &str) -> Option<&str> {
+    pub fn path_of_key(&self, key: &str) -> Option<&str> {
         let is_so = |path: &&String| path.rsplit_once('.').is_some_and(|(_, name)| name == key);
         let mut paths = self.lines.keys().filter(is_so);
         let path = paths.next()?;
@@ -164,8 +162,8 @@ mod tests {
         assert_eq!((reference.example("smf"), reference.example("x")), (None, None));
         assert_eq!(reference.section("amf").unwrap(), "amf: { bind: [127.0.0.5] }");
         assert_eq!(reference.section("smf.dnns[1]").unwrap(), "- { name: internet }");
-        assert_eq!(reference.elsewhere("mtu"), Some("smf.dnns.mtu"));
-        assert_eq!((reference.elsewhere("x"), reference.section("x")), (None, None));
+        assert_eq!(reference.path_of_key("mtu"), Some("smf.dnns.mtu"));
+        assert_eq!((reference.path_of_key("x"), reference.section("x")), (None, None));
         assert_eq!(reference.comment("amf.bind"), Some("Where gNBs connect: any address."));
         assert_eq!(reference.comment("smf.dnns"), None);
     }

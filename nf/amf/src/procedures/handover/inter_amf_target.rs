@@ -49,7 +49,10 @@ pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answe
             );
             // The context is in the store also if this AMF ends before the UDM answers.
             ue.persist();
-            return register(ue).await;
+            // TS 23.502 registers at the UDM with the UE's mobility registration, but the UE may
+            // lose this context before that, or have no reason for it. The UDM would still name the
+            // source AMF, and not notify this one if the UE registers there.
+            return subscription_retrieval::of_new_amf(ue).await;
         }
         Err(ended) => {
             procedure.failed(ended.label());
@@ -194,23 +197,6 @@ fn created(prepared: &Prepared) -> Multipart<UeContextCreatedData> {
         body = body.part(&format!("psi-{psi}"), content_type::NGAP, info.clone());
     }
     body
-}
-
-/// Registers this AMF at the UDM. TS 23.502 does so with the UE's mobility registration, but the UE
-/// may lose this context before that registration, or have no reason for it. The UDM would still
-/// name the source AMF, and not notify this one if the UE registers there.
-async fn register(ue: &mut Ue) {
-    if let Err(stop) = subscription_retrieval::run(ue, false).await {
-        // The mobility registration tries again.
-        tracing::warn!(
-            supi = ue.label(),
-            why = stop.label(),
-            "registration at the UDM after a handover failed"
-        );
-        return;
-    }
-    let subscribing = subscription_retrieval::subscribe(ue);
-    subscription_retrieval::subscribed(ue, subscribing).await;
 }
 
 /// Notifies the source AMF of the completion (N2InfoNotify).

@@ -205,11 +205,5 @@ async fn report_serving_amf(ue: &mut Ue) {
     // Its notifications go to the failed AMF; a new association is created.
     am_policy_association::delete(ue).await;
     am_policy_association::create(ue).await;
-    let before = ue.registration.subscription.take();
-    if let Err(stop) = subscription_retrieval::run(ue, false).await {
-        tracing::warn!(supi = ue.label(), why = stop.label(), "registration at the UDM failed");
-        ue.registration.subscription = before;
-    }
-    let subscribing = subscription_retrieval::subscribe(ue);
-    subscription_retrieval::subscribed(ue, subscribing).await;
+    subscription_retrieval::of_new_amf(ue).await;
 }

@@ -38,6 +38,19 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Registers this AMF in place of the one that served the UE before, reads the subscription and
+/// subscribes to its changes. If the UDM fails, the UE keeps the subscription that it had.
+pub(crate) async fn of_new_amf(ue: &mut Ue) {
+    // The former AMF's subscription to changes notifies that AMF.
+    let former = ue.registration.subscription.take();
+    if let Err(stop) = run(ue, false).await {
+        tracing::warn!(supi = ue.label(), why = stop.label(), "registration at the UDM failed");
+        ue.registration.subscription = former;
+    }
+    let subscribing = subscribe(ue);
+    subscribed(ue, subscribing).await;
+}
+
 /// Nudm_UECM_Registration.
 async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
     let root = ue.amf.context.api_root();
