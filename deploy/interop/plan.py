@@ -1,4 +1,4 @@
-"""What a vendor's programs do in a case: steps that the bed executes."""
+"""What a vendor's programs do in a case: steps that the testbed executes."""
 from dataclasses import dataclass, field
 
 
@@ -111,8 +111,8 @@ class Vendor:
     # More of the core's configuration, YAML.
     core = ""
 
-    def __init__(self, bed, found):
-        self.bed = bed
+    def __init__(self, testbed, found):
+        self.testbed = testbed
         self.found = found
 
     def program(self, name):

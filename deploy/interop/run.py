@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from bed import Bed, dump  # noqa: E402
+from testbed import Testbed, dump  # noqa: E402
 from cases import CASES  # noqa: E402
 from vendors import VENDORS  # noqa: E402
 
@@ -44,18 +44,18 @@ def programs_of(vendor, folder):
     return found
 
 
-def play(vendor_type, bed, folder, selected, quiet):
+def play(vendor_type, testbed, folder, selected, quiet):
     """Plays all cases with a vendor's programs."""
     found = programs_of(vendor_type, folder)
     if isinstance(found, str):
         return None, {case.name: not_run(f"{found} is not installed") for case in selected}
-    if vendor_type.kernel_sctp and not bed.has_kernel_sctp():
+    if vendor_type.kernel_sctp and not testbed.has_kernel_sctp():
         why = "needs the kernel's SCTP"
         return None, {case.name: not_run(why) for case in selected}
-    vendor = vendor_type(bed, found)
+    vendor = vendor_type(testbed, found)
     results = {}
     for case in selected:
-        results[case.name] = bed.play(vendor, case)
+        results[case.name] = testbed.play(vendor, case)
         if not quiet:
             result = results[case.name]
             print(f"{vendor.name:14} {case.name:28} {result['verdict']}", flush=True)
@@ -131,9 +131,9 @@ def main():
     folder = args.folder or tempfile.mkdtemp(prefix="martlet-interop-")
     results, versions = {}, {}
     try:
-        with Bed(args.martlet, folder) as bed:
+        with Testbed(args.martlet, folder) as testbed:
             for vendor in vendors:
-                played = play(vendor, bed, args.programs, selected, args.quiet)
+                played = play(vendor, testbed, args.programs, selected, args.quiet)
                 versions[vendor.name], results[vendor.name] = played
     finally:
         if not args.folder:

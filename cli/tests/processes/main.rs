@@ -22,7 +22,7 @@ mod dashboards;
 mod flood;
 mod full_disk;
 mod fuzz_stateful;
-mod interop_bed;
+mod interop_testbed;
 mod json_patch;
 mod keys_in_memory;
 mod lease;

@@ -1,40 +1,40 @@
 """free-ran-ue: a gNB and a UE."""
-import bed
+import testbed
 from plan import Cause, Expect, Never, NotSupported, Start, Vendor, Write
 
 GNB = f"""\
 gnb:
-  amfN2Ip: "{bed.CORE}"
-  gnbN2Ip: "{bed.GNBS[0]}"
-  ranIp: "{bed.GNBS[0]}"
+  amfN2Ip: "{testbed.CORE}"
+  gnbN2Ip: "{testbed.GNBS[0]}"
+  ranIp: "{testbed.GNBS[0]}"
   amfN2Port: 38412
   gnbN2Port: 38413
   ranPort: 31413
   ngapPpid: 0x3c000000
   gnbId: "000314"
   gnbName: "gNB"
-  plmnId: {{ mcc: "{bed.MCC}", mnc: "{bed.MNC}" }}
+  plmnId: {{ mcc: "{testbed.MCC}", mnc: "{testbed.MNC}" }}
   tai:
     tac: "000001"
-    broadcastPlmnId: {{ mcc: "{bed.MCC}", mnc: "{bed.MNC}" }}
+    broadcastPlmnId: {{ mcc: "{testbed.MCC}", mnc: "{testbed.MNC}" }}
   snssai: {{ sst: "2", sd: "000002" }}
 logger: {{ level: "debug" }}
 """
 
 
-def ue(number=102, key=bed.K, nia=2, nea=0):
+def ue(number=102, key=testbed.K, nia=2, nea=0):
     """The configuration of the UE."""
     integrity = "".join(f"    nia{n}: {str(n == nia).lower()}\n" for n in range(4))
     ciphering = "".join(f"    nea{n}: {str(n == nea).lower()}\n" for n in range(4))
     return f"""\
 ue:
-  ranIp: "{bed.GNBS[0]}"
+  ranIp: "{testbed.GNBS[0]}"
   ranPort: 31413
-  plmnId: {{ mcc: "{bed.MCC}", mnc: "{bed.MNC}" }}
-  msin: "{bed.imsi(number)[5:]}"
+  plmnId: {{ mcc: "{testbed.MCC}", mnc: "{testbed.MNC}" }}
+  msin: "{testbed.imsi(number)[5:]}"
   authenticationSubscription:
     encPermanentKey: "{key}"
-    encOpcKey: "{bed.OPC}"
+    encOpcKey: "{testbed.OPC}"
     authenticationManagementField: "8000"
     sequenceNumber: "000000000023"
   integrityAlgorithm:

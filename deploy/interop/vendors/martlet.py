@@ -1,8 +1,8 @@
-"""Martlet's own gNB and UE (`martlet ran`) by the same steps as the others: a test of the bed."""
+"""Martlet's gNB and UE (`martlet ran`) by the same steps as the others: a test of the testbed."""
 import json
 import subprocess
 
-import bed
+import testbed
 from plan import Expect, RestartCore, Run, Start, Vendor, Wait, Write
 
 
@@ -10,19 +10,19 @@ def scenario(steps, ue=None, gnb=None, count=1, first=1):
     """A scenario of one gNB and a group of UEs. JSON is YAML, too."""
     gnb = {
         "name": "gnb-1",
-        "plmn": f"{bed.MCC}-{bed.MNC}",
+        "plmn": f"{testbed.MCC}-{testbed.MNC}",
         "gnb_id": 1,
         "slices": ["1", "2-000002"],
-        "amf": bed.CORE,
-        "n2_local": bed.GNBS[0],
-        "n3": bed.GNBS[0],
+        "amf": testbed.CORE,
+        "n2_local": testbed.GNBS[0],
+        "n3": testbed.GNBS[0],
     } | (gnb or {})
     ue = {
         "name": "ue",
-        "imsi": bed.imsi(first),
+        "imsi": testbed.imsi(first),
         "count": count,
-        "k": bed.K,
-        "opc": bed.OPC,
+        "k": testbed.K,
+        "opc": testbed.OPC,
         "sessions": [{"dnn": "internet"}],
     } | (ue or {})
     return json.dumps({"name": "interop", "gnbs": [gnb], "ues": [ue], "steps": steps}, indent=2)
@@ -37,13 +37,13 @@ class Martlet(Vendor):
 
     def version(self):
         done = subprocess.run(
-            [self.bed.martlet, "--version"], check=False, capture_output=True, text=True
+            [self.testbed.martlet, "--version"], check=False, capture_output=True, text=True
         )
         return done.stdout.strip().split(" ")[-1] or "unknown"
 
     def play(self, *steps, **arguments):
         """Plays a scenario to its end."""
-        command = [self.bed.martlet, "ran", "-q", "-c", "scenario.yaml"]
+        command = [self.testbed.martlet, "ran", "-q", "-c", "scenario.yaml"]
         return [Write("scenario.yaml", scenario(list(steps), **arguments)), Run(command, 60)]
 
     def ng_setup(self):
@@ -75,13 +75,13 @@ class Martlet(Vendor):
         return self.play({"register": {}}, {"deregister": {}}, ue=ue)
 
     def suci_a(self):
-        return self.suci("A", 1, bed.PROFILE_A[1])
+        return self.suci("A", 1, testbed.PROFILE_A[1])
 
     def suci_b(self):
-        return self.suci("B", 2, bed.PROFILE_B[1])
+        return self.suci("B", 2, testbed.PROFILE_B[1])
 
     def session_ipv4(self):
-        ping = {"ping": {"target": bed.GATEWAY, "count": 3}}
+        ping = {"ping": {"target": testbed.GATEWAY, "count": 3}}
         return self.play({"register": {}}, {"establish": {}}, ping, {"release": {}})
 
     def session_ipv6(self):
@@ -90,25 +90,26 @@ class Martlet(Vendor):
 
     def several_sessions(self):
         ue = {"sessions": [{"dnn": "internet"}, {"dnn": "internet"}]}
-        ping = {"ping": {"target": bed.GATEWAY, "session": 1}}
+        ping = {"ping": {"target": testbed.GATEWAY, "session": 1}}
         both = [{"establish": {"session": 0}}, {"establish": {"session": 1}}]
         return self.play({"register": {}}, *both, ping, {"deregister": {}}, ue=ue)
 
     def conformance(self, case, *more):
         """Cases of the conformance bench, of which none may fail or be left out."""
-        local = [it for address in bed.GNBS[:2] for it in ("--local", address)]
-        command = [self.bed.martlet, "ran", "conformance", "--amf", bed.CORE, *local]
-        command += ["--k", bed.K, "--opc", bed.OPC, "--ping", bed.GATEWAY, "--case", case, *more]
+        local = [it for address in testbed.GNBS[:2] for it in ("--local", address)]
+        command = [self.testbed.martlet, "ran", "conformance", "--amf", testbed.CORE, *local]
+        command += ["--k", testbed.K, "--opc", testbed.OPC, "--ping", testbed.GATEWAY]
+        command += ["--case", case, *more]
         return command
 
     def idle_and_paging(self):
-        host = ["ip", "netns", "exec", self.bed.core_ns, "ping", "-c", "3", "{ip}"]
+        host = ["ip", "netns", "exec", self.testbed.core_ns, "ping", "-c", "3", "{ip}"]
         return self.play(
             {"register": {}},
             {"establish": {}},
             {"release_to_idle": {}},
             {"host": {"command": host}},
-            {"ping": {"target": bed.GATEWAY}},
+            {"ping": {"target": testbed.GATEWAY}},
             {"deregister": {}},
             ue={"netns": "auto"},
         )
@@ -125,12 +126,12 @@ class Martlet(Vendor):
 
     def core_restart(self):
         steps = [{"register": {}}, {"establish": {}}, {"deregister": {}}]
-        command = [self.bed.martlet, "ran", "-q", "-c", "scenario.yaml"]
+        command = [self.testbed.martlet, "ran", "-q", "-c", "scenario.yaml"]
         held = scenario([{"register": {}}, {"wait": "30s"}])
-        other = {"gnb_id": 2, "n2_local": bed.GNBS[1], "n3": bed.GNBS[1]}
+        other = {"gnb_id": 2, "n2_local": testbed.GNBS[1], "n3": testbed.GNBS[1]}
         return [
             Write("held.yaml", held),
-            Start("held", [self.bed.martlet, "ran", "-c", "held.yaml"]),
+            Start("held", [self.testbed.martlet, "ran", "-c", "held.yaml"]),
             Expect("held", "NG setup"),
             # The AMF stores the association within its flush interval.
             Wait(0.5),

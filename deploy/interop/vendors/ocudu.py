@@ -1,17 +1,17 @@
 """OCUDU, the successor of srsRAN: its gNB with a dummy radio unit. A UE needs a radio."""
-import bed
+import testbed
 from plan import Expect, NotSupported, RestartCore, Start, Stop, Vendor, Write
 
 GNB = f"""\
 cu_cp:
   amf:
-    addr: {bed.CORE}
+    addr: {testbed.CORE}
     port: 38412
-    bind_addr: {bed.GNBS[0]}
+    bind_addr: {testbed.GNBS[0]}
     supported_tracking_areas:
       - tac: 1
         plmn_list:
-          - plmn: "{bed.MCC}{bed.MNC}"
+          - plmn: "{testbed.MCC}{testbed.MNC}"
             tai_slice_support_list:
               - sst: 1
 ru_dummy: {{}}
@@ -20,7 +20,7 @@ cell_cfg:
   band: 3
   channel_bandwidth_MHz: 20
   common_scs: 15
-  plmn: "{bed.MCC}{bed.MNC}"
+  plmn: "{testbed.MCC}{testbed.MNC}"
   tac: 1
   pci: 1
 log: {{ filename: stdout, all_level: info }}

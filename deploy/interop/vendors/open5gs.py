@@ -1,12 +1,12 @@
 """Open5GS's functions, one at a time in place of Martlet's, with `martlet ran` as gNB and UE."""
 import subprocess
 
-import bed
+import testbed
 from plan import Expect, NotSupported, StartOnCore, Wait, Write
 from vendors.martlet import Martlet
 
 NRF = "http://127.0.0.10:7777"
-PLMN = f"{{ mcc: {bed.MCC}, mnc: {bed.MNC} }}"
+PLMN = f"{{ mcc: {testbed.MCC}, mnc: {testbed.MNC} }}"
 
 
 def config(name, more=""):
@@ -22,7 +22,7 @@ global: {{ max: {{ ue: 128 }} }}
 
 
 AMF = f"""\
-  ngap: {{ server: [{{ address: {bed.CORE} }}] }}
+  ngap: {{ server: [{{ address: {testbed.CORE} }}] }}
   metrics: {{ server: [{{ address: 127.0.0.30, port: 9090 }}] }}
   guami: [{{ plmn_id: {PLMN}, amf_id: {{ region: 1, set: 1 }} }}]
   tai: [{{ plmn_id: {PLMN}, tac: 1 }}]
@@ -53,8 +53,8 @@ class Function(Martlet):
     kernel_sctp = False
     cases = ("registration-5g-aka", "session-ipv4", "deregistration")
 
-    def __init__(self, its_bed, found):
-        super().__init__(its_bed, found)
+    def __init__(self, its_testbed, found):
+        super().__init__(its_testbed, found)
         self.core = f"sbi: {{ external: [{self.function}] }}\n"
 
     def version(self):

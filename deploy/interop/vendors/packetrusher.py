@@ -1,5 +1,5 @@
 """PacketRusher: one program with gNBs and UEs."""
-import bed
+import testbed
 from plan import Cause, Expect, Never, NotSupported, RestartCore, Start, Stop, Vendor, Write
 
 ACCEPTED = "(?i)registration accept"
@@ -11,29 +11,29 @@ ORDER = Cause(
 )
 
 
-def config(number=1, key=bed.K, nea=2, nia=2):
+def config(number=1, key=testbed.K, nea=2, nia=2):
     """The configuration of gNB and UE."""
     integrity = "".join(f"    nia{n}: {str(n == nia).lower()}\n" for n in range(4))
     ciphering = "".join(f"    nea{n}: {str(n == nea).lower()}\n" for n in range(4))
     return f"""\
 gnodeb:
-  controlif: {{ ip: "{bed.GNBS[0]}", port: 9487 }}
-  dataif: {{ ip: "{bed.GNBS[0]}", port: 2152 }}
-  plmnlist: {{ mcc: "{bed.MCC}", mnc: "{bed.MNC}", tac: "000001", gnbid: "000008" }}
+  controlif: {{ ip: "{testbed.GNBS[0]}", port: 9487 }}
+  dataif: {{ ip: "{testbed.GNBS[0]}", port: 2152 }}
+  plmnlist: {{ mcc: "{testbed.MCC}", mnc: "{testbed.MNC}", tac: "000001", gnbid: "000008" }}
   slicesupportlist: {{ sst: "01" }}
 ue:
-  msin: "{bed.imsi(number)[5:]}"
+  msin: "{testbed.imsi(number)[5:]}"
   key: "{key}"
-  opc: "{bed.OPC}"
+  opc: "{testbed.OPC}"
   amf: "8000"
   sqn: "00000000"
   dnn: "internet"
   routingindicator: "0000"
-  hplmn: {{ mcc: "{bed.MCC}", mnc: "{bed.MNC}" }}
+  hplmn: {{ mcc: "{testbed.MCC}", mnc: "{testbed.MNC}" }}
   snssai: {{ sst: 01 }}
   integrity:
 {integrity}  ciphering:
-{ciphering}amfif: {{ ip: "{bed.CORE}", port: 38412 }}
+{ciphering}amfif: {{ ip: "{testbed.CORE}", port: 38412 }}
 logs: {{ level: 5 }}
 """
 

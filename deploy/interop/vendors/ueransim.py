@@ -1,21 +1,21 @@
 """UERANSIM: nr-gnb, nr-ue and nr-cli."""
 import subprocess
 
-import bed
+import testbed
 from plan import Cause, Expect, Never, NotSupported, OnCore, RestartCore, Run, Start, Stop, Vendor
 from plan import Wait, Write
 
 GNB = f"""\
-mcc: '{bed.MCC}'
-mnc: '{bed.MNC}'
+mcc: '{testbed.MCC}'
+mnc: '{testbed.MNC}'
 nci: '0x000000010'
 idLength: 32
 tac: 1
-linkIp: {bed.GNBS[0]}
-ngapIp: {bed.GNBS[0]}
-gtpIp: {bed.GNBS[0]}
+linkIp: {testbed.GNBS[0]}
+ngapIp: {testbed.GNBS[0]}
+gtpIp: {testbed.GNBS[0]}
 amfConfigs:
-  - address: {bed.CORE}
+  - address: {testbed.CORE}
     port: 38412
 slices:
   - sst: 1
@@ -25,7 +25,7 @@ ignoreStreamIds: true
 """
 
 
-def ue(number=1, key=bed.K, nea=(1, 2, 3), nia=(1, 2, 3), suci="", sessions=None, slices=None):
+def ue(number=1, key=testbed.K, nea=(1, 2, 3), nia=(1, 2, 3), suci="", sessions=None, slices=None):
     """The configuration of a UE."""
     slices = slices or [(1, None)]
     sessions = sessions or [("IPv4", 1, None)]
@@ -44,18 +44,18 @@ def ue(number=1, key=bed.K, nea=(1, 2, 3), nia=(1, 2, 3), suci="", sessions=None
     flags = "".join(f"  IA{n}: {str(n in nia).lower()}\n" for n in (1, 2, 3))
     ciphers = "".join(f"  EA{n}: {str(n in nea).lower()}\n" for n in (1, 2, 3))
     return f"""\
-supi: 'imsi-{bed.imsi(number)}'
-mcc: '{bed.MCC}'
-mnc: '{bed.MNC}'
+supi: 'imsi-{testbed.imsi(number)}'
+mcc: '{testbed.MCC}'
+mnc: '{testbed.MNC}'
 {suci}routingIndicator: '0000'
 key: '{key}'
-op: '{bed.OPC}'
+op: '{testbed.OPC}'
 opType: 'OPC'
 amf: '8000'
 imei: '356938035643803'
 imeiSv: '4370816125816151'
 gnbSearchList:
-  - {bed.GNBS[0]}
+  - {testbed.GNBS[0]}
 uacAic:
   mps: false
   mcs: false
@@ -122,7 +122,7 @@ class Ueransim(Vendor):
 
     def ping(self):
         """A ping through the session."""
-        return Run(["ping", "-I", "uesimtun0", "-c", "3", "-W", "5", bed.GATEWAY])
+        return Run(["ping", "-I", "uesimtun0", "-c", "3", "-W", "5", testbed.GATEWAY])
 
     def command(self, node, text):
         """A command of nr-cli."""
@@ -147,7 +147,7 @@ class Ueransim(Vendor):
         return self.with_session(nea=(3,), nia=(3,)) + [self.ping()]
 
     def suci_a(self):
-        key = bed.PROFILE_A[1]
+        key = testbed.PROFILE_A[1]
         suci = f"protectionScheme: 1\nhomeNetworkPublicKey: '{key}'\nhomeNetworkPublicKeyId: 1\n"
         return self.registered(suci=suci)
 
@@ -167,7 +167,7 @@ class Ueransim(Vendor):
     def idle_and_paging(self):
         return self.with_session() + [
             self.ping(),
-            self.command(f"UERANSIM-gnb-{int(bed.MCC)}-{int(bed.MNC)}-1", "ue-release 1"),
+            self.command(f"UERANSIM-gnb-{int(testbed.MCC)}-{int(testbed.MNC)}-1", "ue-release 1"),
             Expect("ue", "CM-IDLE"),
             # The address that the session got is in the UE's output.
             OnCore(
@@ -205,7 +205,7 @@ class Ueransim(Vendor):
 
     def deregistration(self):
         return self.with_session() + [
-            self.command(f"imsi-{bed.imsi(1)}", "deregister normal"),
+            self.command(f"imsi-{testbed.imsi(1)}", "deregister normal"),
             Expect("ue", "De-registration (procedure )?is? ?successful|MM-DEREGISTERED"),
         ]
 

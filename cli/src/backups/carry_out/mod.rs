@@ -102,11 +102,11 @@ fn carry_out_with(
     let work = match Work::new(config, &control, &progress) {
         Ok(work) => work,
         Err(error) if is_resumed => return Err(BackupError::HalfDone(error.to_string())),
-        Err(error) => return Ok(Some(given_up(config, &control, progress, &error))),
+        Err(error) => return Ok(Some(rolled_back(config, &control, progress, &error))),
     };
     if let Err(error) = work.replace_all(before_move) {
         work.put_back().map_err(|second| BackupError::HalfDone(format!("{error}; {second}")))?;
-        return Ok(Some(given_up(config, &control, progress, &error)));
+        return Ok(Some(rolled_back(config, &control, progress, &error)));
     }
     let has_old = work.has_old()?;
     drop(work);
@@ -184,7 +184,7 @@ fn begin(config: &Config, control: &Folder, staged: &StagedRestore) -> Result<St
 }
 
 /// Like [`failed`], for a restore that has begun. The files are the old ones.
-fn given_up(
+fn rolled_back(
     config: &Config,
     control: &Folder,
     progress: InProgress,

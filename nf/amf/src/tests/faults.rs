@@ -1,6 +1,6 @@
 //! UEs that are not as they should be, and networks that are not.
 use super::core::{Core, ue};
-use super::smf::Manner;
+use super::smf::Behaviour;
 use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
 
 /// How a registration fails.
@@ -216,13 +216,13 @@ async fn sessions_that_are_not_to_be_had_are_refused() {
     let not_subscribed = PduSessionRequest { dnn: Some("elsewhere".into()), ..Default::default() };
     let refused = ue_1.establish_pdu_session(not_subscribed).await.unwrap_err();
     assert!(refused.to_string().contains("91"), "{refused}");
-    core.smf.set_manner(Manner::Reject);
+    core.smf.set_behaviour(Behaviour::Reject);
     let refused = ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap_err();
     assert!(refused.to_string().contains("27"), "{refused}");
-    core.smf.set_manner(Manner::Fail);
+    core.smf.set_behaviour(Behaviour::Fail);
     let refused = ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap_err();
     assert!(refused.to_string().contains("67"), "{refused}");
-    core.smf.set_manner(Manner::Accept);
+    core.smf.set_behaviour(Behaviour::Accept);
     ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
 }
 

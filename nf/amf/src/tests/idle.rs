@@ -146,7 +146,7 @@ async fn an_unreachable_ue_is_deregistered_and_later_removed() {
 }
 
 #[tokio::test]
-async fn a_service_request_that_leads_nowhere_is_rejected() {
+async fn a_service_request_of_a_deregistered_ue_is_rejected() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
     let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
@@ -212,13 +212,13 @@ async fn a_paged_ue_may_register_instead() {
 }
 
 #[tokio::test]
-async fn an_smf_that_waits_for_the_amf_does_not_hold_up_the_ue() {
+async fn an_smf_that_waits_for_the_amf_does_not_block_the_ue() {
     // The SMF sends a transfer in the midst of an update, and answers the update when the transfer
     // is answered.
     let core = Core::start().await;
     let gnb = core.gnb().await;
     let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
-    core.smf.set_manner(super::smf::Manner::TransferFirst);
+    core.smf.set_behaviour(super::smf::Behaviour::TransferFirst);
     ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
     let requests = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
     assert_eq!(requests, ["update 1 ACTIVATING", "transferred 200", "update 1 PDU_RES_SETUP_RSP"]);

@@ -6,7 +6,7 @@ mod faults;
 mod hostile;
 mod idle;
 mod later_calls;
-mod life;
 mod n2;
 mod smf;
 mod timers;
+mod ue_lifecycle;

@@ -20,7 +20,7 @@ static MADE: LazyLock<Mutex<HashMap<String, Arc<SmfByHand>>>> = LazyLock::new(Mu
 
 /// How the SMF answers to a new session.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Manner {
+pub enum Behaviour {
     Accept,
     /// With a message for the UE.
     Reject,
@@ -43,7 +43,7 @@ pub struct SmfByHand {
     contexts: Mutex<HashMap<String, Context>>,
     /// The recorded requests, such as `create 1`, `update 1 ACTIVATING`.
     notes: Mutex<Vec<String>>,
-    manner: Mutex<Manner>,
+    behaviour: Mutex<Behaviour>,
 }
 
 impl SmfByHand {
@@ -76,8 +76,8 @@ impl SmfByHand {
         Self::lock(&self.contexts).len()
     }
 
-    pub fn set_manner(&self, manner: Manner) {
-        *Self::lock(&self.manner) = manner;
+    pub fn set_behaviour(&self, behaviour: Behaviour) {
+        *Self::lock(&self.behaviour) = behaviour;
     }
 
     fn note(&self, text: String) {
@@ -191,9 +191,9 @@ impl SmfPduSession for SmfByHand {
             body.json.s_nssai.unwrap(),
             body.json.dnn.clone().unwrap()
         ));
-        match *Self::lock(&self.manner) {
-            Manner::Accept | Manner::TransferFirst => {}
-            Manner::Reject => {
+        match *Self::lock(&self.behaviour) {
+            Behaviour::Accept | Behaviour::TransferFirst => {}
+            Behaviour::Reject => {
                 let reject = NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(
                     GsmCause::MissingOrUnknownDnn,
                 ));
@@ -213,7 +213,7 @@ impl SmfPduSession for SmfByHand {
                 );
                 return Err(SmContextCreateError::into_problem(body));
             }
-            Manner::Fail => return Err(Problem::new(500, "INSUFFICIENT_RESOURCES_SLICE_DNN")),
+            Behaviour::Fail => return Err(Problem::new(500, "INSUFFICIENT_RESOURCES_SLICE_DNN")),
         }
         let reference = format!("{supi}-{psi}");
         let status_uri = body.json.sm_context_status_uri.clone();
@@ -266,8 +266,8 @@ impl SmfPduSession for SmfByHand {
             if *state != UpCnxState::Activating {
                 return Ok(None);
             }
-            let manner = *Self::lock(&self.manner);
-            if manner == Manner::TransferFirst {
+            let behaviour = *Self::lock(&self.behaviour);
+            if behaviour == Behaviour::TransferFirst {
                 let status = vec![0x2e, psi, 0, 0xd6, 98];
                 let answer = self.transfer(&context.supi, psi, Some(status), None).await.unwrap();
                 self.note(format!("transferred {}", answer.status));
@@ -396,9 +396,13 @@ impl NetworkFunction for SmfByHand {
 
     async fn create(_: (), nf: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let id = nf.instance_id().to_string();
-        let manner = Mutex::new(Manner::Accept);
-        let smf =
-            Arc::new(SmfByHand { nf, contexts: Mutex::default(), notes: Mutex::default(), manner });
+        let behaviour = Mutex::new(Behaviour::Accept);
+        let smf = Arc::new(SmfByHand {
+            nf,
+            contexts: Mutex::default(),
+            notes: Mutex::default(),
+            behaviour,
+        });
         MADE.lock().unwrap().insert(id, smf.clone());
         Ok(smf)
     }

@@ -1,7 +1,7 @@
 //! Scripted UEs and gNBs that do not answer.
 use super::core::{Core, ue};
 use super::n2::{downlink, initial, next, setup, uplink};
-use super::smf::Manner;
+use super::smf::Behaviour;
 use crate::AmfConfig;
 use bytes::Bytes;
 use martlet_nas::*;
@@ -177,7 +177,7 @@ async fn a_session_that_the_gnb_does_not_set_up_is_reported() {
     let gnb = core.gnb().await;
     let ue_1 = gnb.new_ue(ue(1)).unwrap();
     ue_1.register().await.unwrap();
-    core.smf.set_manner(Manner::Accept);
+    core.smf.set_behaviour(Behaviour::Accept);
     ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
     // The gNB has no user plane of the session any more, and is then given a transfer that it

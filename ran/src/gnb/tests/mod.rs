@@ -1,5 +1,5 @@
 //! The gNB and its UEs with a simulated AMF.
 pub(crate) mod amf;
 mod faults;
-pub(crate) mod life;
 mod many;
+pub(crate) mod ue_lifecycle;

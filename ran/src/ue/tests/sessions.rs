@@ -1,6 +1,6 @@
 //! PDU sessions: established, refused, released by either side.
 use super::network::*;
-use crate::gnb::tests::life::session_accept;
+use crate::gnb::tests::ue_lifecycle::session_accept;
 use crate::ue::{Event, PduSessionRequest, SessionCause, Slice, UeNas};
 use martlet_nas::*;
 use std::net::Ipv4Addr;

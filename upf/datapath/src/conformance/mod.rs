@@ -39,7 +39,7 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ),
         ("a foreign source does not pass", a_foreign_source_does_not_pass),
         ("malformed bytes are ignored", bytes_that_are_nothing_do_no_harm),
-        ("a tunnel within a tunnel is dropped", a_tunnel_within_a_tunnel_leads_nowhere),
+        ("a tunnel within a tunnel is dropped", a_tunnel_within_a_tunnel_is_dropped),
         ("a closed gate stops its direction", a_closed_gate_stops_its_direction),
         ("a bit rate of zero stops its direction", a_bit_rate_of_zero_stops_its_direction),
         ("the first rule by precedence counts", the_first_rule_by_precedence_counts),
@@ -246,7 +246,7 @@ fn bytes_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"after"[..]));
 }
 
-fn a_tunnel_within_a_tunnel_leads_nowhere<R: Rig>(rig: &mut R) {
+fn a_tunnel_within_a_tunnel_is_dropped<R: Rig>(rig: &mut R) {
     established(rig);
     let other = Ipv4Addr::new(10, 45, 0, 3);
     let second = session(rig, 2, 0x0202_0202, other);

@@ -219,9 +219,9 @@ async fn execute(
     }
     let until = Instant::now() + ue.amf.config.timers.handover();
     ue.set_handover_phase(HandoverPhase::ExecutionToOtherAmf);
-    let arrived = arrival(ue, amf, until).await;
+    let completed = completion(ue, amf, until).await;
     ue.set_handover_phase(HandoverPhase::None);
-    arrived?;
+    completed?;
     // The target AMF serves the UE and its sessions now.
     ue.sessions.clear();
     am_policy_association::delete(ue).await;
@@ -230,7 +230,7 @@ async fn execute(
     Ok(done.len())
 }
 
-async fn arrival(ue: &mut Ue, (amf, supi): OtherAmf<'_>, until: Instant) -> Result<(), Ended> {
+async fn completion(ue: &mut Ue, (amf, supi): OtherAmf<'_>, until: Instant) -> Result<(), Ended> {
     loop {
         match ue.next_handover_input(until).await {
             Ok(HandoverInput::Source(Uplink::HandoverCancel(_))) => return Err(Ended::Cancelled),

@@ -36,7 +36,7 @@ const CONTAINER: &str = "container";
 pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answer: HandoverAnswer) {
     let procedure = Procedure::start("handover_from_amf");
     let mut answer = Some(answer);
-    let outcome = arrive(ue, &body, &mut answer).await;
+    let outcome = handover(ue, &body, &mut answer).await;
     ue.set_handover_phase(HandoverPhase::None);
     match outcome {
         Ok(sessions) => {
@@ -76,7 +76,7 @@ pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answe
     ue.security = None;
 }
 
-async fn arrive(
+async fn handover(
     ue: &mut Ue,
     body: &Multipart<UeContextCreateData>,
     answer: &mut Option<HandoverAnswer>,
@@ -92,7 +92,7 @@ async fn arrive(
     };
     let keys = data.ue_context.seaf_data.clone();
     ue_context_transfer::take_for_handover(ue, data.ue_context.clone()).map_err(|what| {
-        tracing::warn!(what, "invalid UE context from the source AMF");
+        tracing::warn!(%what, "invalid UE context from the source AMF");
         Ended::from(FAILED_AT_TARGET)
     })?;
     // An older context of the UE ends; its sessions were replaced.

@@ -275,7 +275,8 @@ fn take_context(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<
     let count = next
         .and_then(|next| NasCount::new(next.checked_sub(1)?).ok())
         .ok_or_else(|| wrong("no NAS COUNT"))?;
-    ue_context_transfer::take_for_handover(ue, data.ue_context).map_err(wrong)?;
+    ue_context_transfer::take_for_handover(ue, data.ue_context)
+        .map_err(|error| wrong(&error.to_string()))?;
     let ids = ue.amf.tables.connect(gnb.number, data.an_n2_ap_id, &ue.handle);
     let mut connection = Connection::new(ue.amf.clone(), gnb, ids, data.an_n2_ap_id, location);
     connection.old_amf = Some(data.initial_amf_name);

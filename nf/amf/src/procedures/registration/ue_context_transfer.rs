@@ -180,31 +180,59 @@ fn reference(id: &str) -> RefToBinaryData {
     RefToBinaryData { content_id: id.into() }
 }
 
+/// Why a UE context of another AMF is not taken over.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InvalidContext {
+    #[error("no authenticated SUPI")]
+    NoSupi,
+    #[error("no keys")]
+    NoKeys,
+    #[error("K_AMF is not 64 hexadecimal digits")]
+    KAmf,
+    #[error("ngKSI is not native")]
+    NgKsi,
+    #[error("no MM context of 3GPP access")]
+    NoMmContext,
+    #[error("no UE security capability")]
+    NoSecurityCapability,
+    #[error("no NAS algorithms, or unknown ones")]
+    Algorithms,
+    #[error("invalid NAS COUNT")]
+    NasCount,
+    #[error("keys not usable")]
+    UnusableKeys,
+    #[error("the keys do not verify the request")]
+    NotVerified,
+    #[error("a session has no SM context")]
+    NoSmContext,
+}
+
 /// Takes a context. Returns the verified request, or the new K_AMF with its ngKSI.
-fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &'static str> {
-    let supi = context.supi.filter(|_| context.supi_unauth_ind != Some(true)).ok_or("no SUPI")?;
-    let keys = context.seaf_data.ok_or("no keys")?;
+fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, InvalidContext> {
+    let supi = context.supi.filter(|_| context.supi_unauth_ind != Some(true));
+    let supi = supi.ok_or(InvalidContext::NoSupi)?;
+    let keys = context.seaf_data.ok_or(InvalidContext::NoKeys)?;
     let mut k_amf = Zeroizing::new([0; 32]);
-    hex::decode_to_slice(&keys.key_amf.key_val.0, &mut *k_amf)
-        .map_err(|_| "K_AMF is not 64 hexadecimal digits")?;
+    hex::decode_to_slice(&keys.key_amf.key_val.0, &mut *k_amf).map_err(|_| InvalidContext::KAmf)?;
     let ngksi = Some(keys.ng_ksi.ksi).filter(|ksi| *ksi < 7 && keys.ng_ksi.tsc == ScType::Native);
-    let ngksi = ngksi.ok_or("ngKSI is not native")?;
+    let ngksi = ngksi.ok_or(InvalidContext::NgKsi)?;
     let mm = context
         .mm_context_list
         .iter()
         .flatten()
         .find(|mm| mm.access_type == AccessType::ThreeGppAccess);
-    let mm = mm.ok_or("no MM context of 3GPP access")?;
-    let capability = mm.ue_security_capability.as_ref().ok_or("no UE security capability")?;
+    let mm = mm.ok_or(InvalidContext::NoMmContext)?;
+    let capability = mm.ue_security_capability.as_ref();
+    let capability = capability.ok_or(InvalidContext::NoSecurityCapability)?;
     let capability = NasUeSecurityCapability::new(capability.0.to_vec());
     let changed = keys.key_amf_h_derivation_ind == Some(true);
     if nas.is_none() && changed {
         // At a handover: the UE gets the new key in the NAS container.
         let (nea, nia) =
-            mm.nas_security_mode.as_ref().and_then(algorithms).ok_or("no algorithms")?;
+            mm.nas_security_mode.as_ref().and_then(algorithms).ok_or(InvalidContext::Algorithms)?;
         // Both NAS COUNTs start at 0.
         let new = Security::new(KAmf::new(&k_amf), ngksi, nea, nia);
-        ue.security = Some(new.map_err(|_| "keys not usable")?);
+        ue.security = Some(new.map_err(|_| InvalidContext::UnusableKeys)?);
         ue.registration.allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi).collect();
         return sessions(ue, context.session_context_list, supi, context.pei, capability)
             .map(|()| (None, None));
@@ -221,8 +249,8 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
                 .map(|()| (None, None));
         };
         let opened = inbound::from_ue(Some(&mut security.nas), false, nas);
-        let opened =
-            opened.ok().filter(Inbound::is_verified).ok_or("the keys do not verify the request")?;
+        let opened = opened.ok().filter(Inbound::is_verified);
+        let opened = opened.ok_or(InvalidContext::NotVerified)?;
         ue.security = Some(security);
         (Some(opened), None)
     };
@@ -231,15 +259,15 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
 }
 
 /// The current keys and NAS COUNTs.
-fn security(k_amf: &[u8; 32], ngksi: u8, mm: &MmContext) -> Result<Security, &'static str> {
-    let mode = mm.nas_security_mode.as_ref().ok_or("no algorithms")?;
+fn security(k_amf: &[u8; 32], ngksi: u8, mm: &MmContext) -> Result<Security, InvalidContext> {
+    let mode = mm.nas_security_mode.as_ref().ok_or(InvalidContext::Algorithms)?;
     let counted = |count: Option<u32>| count.map_or(Ok(NasCount::ZERO), NasCount::new);
     let counts = (counted(mm.nas_uplink_count), counted(mm.nas_downlink_count));
-    let (Ok(uplink), Ok(downlink)) = counts else { return Err("invalid NAS COUNT") };
-    let (ciphering, integrity) = algorithms(mode).ok_or("unknown algorithms")?;
+    let (Ok(uplink), Ok(downlink)) = counts else { return Err(InvalidContext::NasCount) };
+    let (ciphering, integrity) = algorithms(mode).ok_or(InvalidContext::Algorithms)?;
     let restored =
         Security::restored(k_amf, ngksi, ciphering, integrity, (Some(uplink), Some(downlink)));
-    restored.map_err(|_| "keys not usable")
+    restored.map_err(|_| InvalidContext::UnusableKeys)
 }
 
 fn sessions(
@@ -248,12 +276,12 @@ fn sessions(
     supi: Supi,
     pei: Option<Pei>,
     capability: NasUeSecurityCapability,
-) -> Result<(), &'static str> {
+) -> Result<(), InvalidContext> {
     for session in list.into_iter().flatten() {
         let root = ue.amf.context.api_root().clone();
         // Another AMF checked it.
         let context = SmContext::from_location(&session.sm_context_ref, &root, |_| true)
-            .ok_or("a session has no SM context")?;
+            .ok_or(InvalidContext::NoSmContext)?;
         let number = ue.amf.tables.next_number();
         let (slice, dnn) = (slice_from_sbi(&session.s_nssai), session.dnn);
         let state = SessionState::Deactivated;
@@ -266,7 +294,7 @@ fn sessions(
 }
 
 /// Takes the context at a handover or a rerouted registration, with the current keys.
-pub(crate) fn take_for_handover(ue: &mut Ue, context: UeContext) -> Result<(), &'static str> {
+pub(crate) fn take_for_handover(ue: &mut Ue, context: UeContext) -> Result<(), InvalidContext> {
     take(ue, context, None).map(|_| ())
 }
 

@@ -29,7 +29,7 @@ pub async fn run(session: &mut Session, leaving: SocketAddr) -> bool {
         return true;
     }
     if let UserPlanePath::Anchor(current) = path
-        && moves(session, current).await
+        && move_session(session, current).await
     {
         return true;
     }
@@ -37,7 +37,7 @@ pub async fn run(session: &mut Session, leaving: SocketAddr) -> bool {
 }
 
 /// Moves a session to another UPF. Returns `false` if it stays where it is.
-async fn moves(session: &mut Session, current: UpfSession) -> bool {
+async fn move_session(session: &mut Session, current: UpfSession) -> bool {
     let started = Instant::now();
     let Ok(other) = session.smf.n4.select(&session.upf_criteria(), Some(current.upf)) else {
         return false;

@@ -1,4 +1,4 @@
-"""The bed: a core and a radio side in network namespaces of their own, and a link between them."""
+"""The testbed: a core and a radio side in their own network namespaces, and a link between them."""
 import json
 import os
 import re
@@ -54,7 +54,7 @@ class Failure(Exception):
     """A step that did not succeed."""
 
 
-class Bed:
+class Testbed:
     """Namespaces and the core. Use it as a context manager."""
 
     def __init__(self, martlet, folder):

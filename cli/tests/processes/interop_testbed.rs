@@ -1,5 +1,5 @@
-//! The bed of `make interop` (deploy/interop), with `martlet ran` in the place of another vendor's
-//! programs. The programs of others are tried by hand.
+//! The testbed of `make interop` (deploy/interop), with `martlet ran` in place of the programs of
+//! another vendor, which are tried by hand.
 use std::path::Path;
 use std::process::Command;
 
@@ -12,13 +12,14 @@ fn martlet_ran_passes_and_missing_programs_are_not_run() {
     if !nix::unistd::geteuid().is_root() {
         return martlet_tests::skip("namespaces and interfaces need root");
     }
-    let folder = std::env::temp_dir().join(format!("martlet-interop-bed-{}", std::process::id()));
+    let folder =
+        std::env::temp_dir().join(format!("martlet-interop-testbed-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/interop/run.py");
     let results = folder.join("results.json");
     let mut command = Command::new("python3");
     command.arg(script).args(["--martlet", env!("CARGO_BIN_EXE_martlet"), "--quiet", "--json"]);
-    command.arg(&results).arg("--folder").arg(folder.join("bed"));
+    command.arg(&results).arg("--folder").arg(folder.join("testbed"));
     command.args(["--vendor", "martlet ran", "--vendor", "UERANSIM"]);
     command.args(CASES.iter().flat_map(|case| ["--case", case]));
     let done = command.output().expect("python3 starts");
