@@ -200,7 +200,25 @@ fn scale_measures_sets_over_postgresql_and_fits_a_law() {
         lab.between(0.0, f64::INFINITY, &["sets.members2.udrs2.core_rate", "sets.usl.rate"])?;
         // A registration waits for the database at least once.
         lab.between(5.0, f64::INFINITY, &["sets.database_ms5.registration"])?;
+        lab.between(0.0, f64::INFINITY, &["sets.postgresql_to_sqlite", "sets.sqlite.set_rate"])?;
         lab.has(&["report.md", "raw.csv", "sets.svg", "sets.png"])
+    });
+}
+
+#[test]
+fn scale_measures_registered_ues_at_sets_and_a_takeover_of_their_sessions() {
+    in_namespace_within(std::time::Duration::from_secs(240), || async {
+        if !std::path::Path::new("/usr/lib/postgresql").exists() {
+            eprintln!("SKIPPED: PostgreSQL is not installed: install the package postgresql");
+            return Ok(());
+        }
+        let lab = Lab::run("scale", &["--registered", "--quick", "--ues", "40"])?;
+        let id = |what: &str| format!("registered.{what}");
+        lab.between(0.0, f64::INFINITY, &[&id("rate_last"), &id("service_request")])?;
+        // Half of the UEs, and half of those of the warm-up.
+        lab.between(1.0, 168.0, &[&id("takeover_sessions")])?;
+        lab.between(0.0, 60.0, &[&id("takeover")])?;
+        lab.has(&["report.md", "raw.csv", "registered.svg", "registered.png"])
     });
 }
 

@@ -85,6 +85,22 @@ impl TestPostgres {
         Ok(Some(postgres))
     }
 
+    /// The rows of a query, one on each line, with `|` between columns.
+    ///
+    /// # Errors
+    /// The server does not run, or refuses the query.
+    pub fn query(&self, sql: &str) -> std::io::Result<String> {
+        let mut psql = self.command("psql");
+        psql.args(["-U", "martlet", "-d", "postgres", "-At", "-c", sql, "-h"]).arg(&self.folder);
+        let output = psql.output()?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => {
+                Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
+            }
+        }
+    }
+
     fn data(&self) -> PathBuf {
         self.folder.join("data")
     }

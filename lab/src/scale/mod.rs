@@ -1,7 +1,9 @@
 //! `martlet-lab scale`: many UEs. It measures a registration storm, registrations per second,
 //! memory, and the recovery time after a crash of the core, its AMF or its SMF. With `--sets`: sets
-//! of AMFs and SMFs over PostgreSQL.
+//! of AMFs and SMFs over PostgreSQL. With `--registered`: many UEs with sessions at such sets.
 mod delay_proxy;
+mod deployment;
+mod registered;
 mod sets;
 mod usl;
 
@@ -41,6 +43,10 @@ pub struct ScaleArgs {
     /// session by the number of members, and latency by the distance of the database
     #[arg(long)]
     pub sets: bool,
+    /// UEs that stay registered with a session at two AMFs and SMFs over PostgreSQL instead: cost
+    /// of each by their number, takeover from a killed SMF, plan for ten million UEs
+    #[arg(long, conflicts_with = "sets")]
+    pub registered: bool,
     /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
@@ -54,6 +60,9 @@ pub fn run(args: &ScaleArgs) -> Result<String> {
     namespace::enter_new()?;
     if args.sets {
         return sets::run(args);
+    }
+    if args.registered {
+        return registered::run(args);
     }
     let mut output = Output::create("scale", &args.run, "variant,what,value")?
         // The promises are those of 10,000 UEs.
@@ -155,8 +164,10 @@ async fn measure(program: &CoreArgs, ues: u64, storm: u64, output: &mut Output) 
     ran.gnb.lost().await;
     let started = Instant::now();
     let core = setup.start(Variant::Local)?;
-    wait_until(&core, false, "amf", |amf| amf["ues"]["registered"] == ues).await?;
-    wait_until(&core, false, "smf", |smf| smf["sessions"] == ues).await?;
+    let status = || core.status();
+    let is_registered = |amf: &serde_json::Value| amf["ues"]["registered"] == ues;
+    wait_for_status(status, "amf", RECOVERY_TIMEOUT, is_registered).await?;
+    wait_for_status(status, "smf", RECOVERY_TIMEOUT, |smf| smf["sessions"] == ues).await?;
     figure("restart", "s", started.elapsed().as_secs_f64())?;
     drop(ran);
     core.stop()?;
@@ -174,11 +185,11 @@ async fn measure(program: &CoreArgs, ues: u64, storm: u64, output: &mut Output) 
             .with_context(|| format!("{name} has a process"))?;
         let started = Instant::now();
         kill(Pid::from_raw(pid as i32), Signal::SIGKILL)?;
-        // The status that the supervisor shows is up to a second old, so the function is asked.
-        match name {
-            "amf" => wait_until(&core, true, name, |amf| amf["ues"]["registered"] == ues).await?,
-            _ => wait_until(&core, true, name, |smf| smf["sessions"] == ues).await?,
-        }
+        let is_complete = |nf: &serde_json::Value| match name {
+            "amf" => nf["ues"]["registered"] == ues,
+            _ => nf["sessions"] == ues,
+        };
+        wait_until(&core, name, RECOVERY_TIMEOUT, is_complete).await?;
         let seconds = started.elapsed().as_secs_f64();
         output.row(format_args!("fabric,restart_{name},{seconds}"))?;
         output.figure(Figure::once(format!("scale.fabric.restart_{name}"), "s", seconds));
@@ -189,20 +200,27 @@ async fn measure(program: &CoreArgs, ues: u64, storm: u64, output: &mut Output) 
     Ok(())
 }
 
-/// Waits until the status of a function is as wanted: from its own process, or from the core's.
+/// Waits until the status of a function's own process is as wanted. The status that the supervisor
+/// shows is up to a second old.
 async fn wait_until(
     core: &CoreProcess,
-    from_own_process: bool,
     name: &str,
+    timeout: Duration,
     is: impl Fn(&serde_json::Value) -> bool,
 ) -> Result<()> {
-    let deadline = Instant::now() + RECOVERY_TIMEOUT;
+    wait_for_status(|| core.status_of(name), name, timeout, is).await
+}
+
+/// Waits until a function's part of a status is as wanted.
+async fn wait_for_status(
+    read: impl Fn() -> Result<serde_json::Value>,
+    name: &str,
+    timeout: Duration,
+    is: impl Fn(&serde_json::Value) -> bool,
+) -> Result<()> {
+    let deadline = Instant::now() + timeout;
     loop {
-        let status = match from_own_process {
-            true => core.status_of(name),
-            false => core.status(),
-        };
-        let status = status.unwrap_or_default();
+        let status = read().unwrap_or_default();
         let nfs = status["nfs"].as_array().cloned().unwrap_or_default();
         let found = nfs
             .into_iter()
@@ -212,10 +230,7 @@ async fn wait_until(
         if is(&found) {
             return Ok(());
         }
-        ensure!(
-            Instant::now() < deadline,
-            "{name} did not recover within {RECOVERY_TIMEOUT:?}: {found}"
-        );
+        ensure!(Instant::now() < deadline, "{name} did not recover within {timeout:?}: {found}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
