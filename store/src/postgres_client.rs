@@ -1,4 +1,4 @@
-//! A blocking PostgreSQL client. Each wait has a limit: a statement fails when the server hangs, and
+//! A blocking PostgreSQL client. Each wait has a limit: if the server hangs, a statement fails and
 //! the connection is closed.
 //!
 //! Statements are prepared once per connection. A closed client fails each statement at once until

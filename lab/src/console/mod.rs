@@ -1,5 +1,5 @@
-//! `martlet-lab console`: what the northbound API and the console cost a core, and how quick they
-//! are.
+//! `martlet-lab console`: the cost of the northbound API and the console for a core, and their
+//! speed.
 //!
 //! | part | how it is measured |
 //! | --- | --- |
@@ -192,7 +192,7 @@ async fn memory(args: &ConsoleArgs, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// What an administrator does in a minute: signs in, looks at all pages, has viewers.
+/// The work of an administrator in a minute: signs in, opens all pages, has viewers.
 fn use_api(setup: &CoreSetup) -> Result<()> {
     let mut client = Client::connect(&setup.api_socket())?;
     for path in [

@@ -1,4 +1,4 @@
-//! A core of another maker beside Martlet's deployments: it runs already, or a program starts it.
+//! A core of another vendor beside Martlet's deployments: it runs already, or a program starts it.
 use super::process::Usage;
 use super::setup::{KEY, OPC};
 use super::started_program::StartedProgram;

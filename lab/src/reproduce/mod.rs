@@ -1,5 +1,5 @@
-//! `martlet-lab reproduce`: the figures of the four papers in one report, each beside what the
-//! paper says of it.
+//! `martlet-lab reproduce`: the figures of the four papers in one report, each beside the paper's
+//! values.
 //!
 //! The measurements are those of the other experiments, which run as programs of their own; this
 //! module draws their results as the papers do.

@@ -1,7 +1,7 @@
-//! What the papers say of their figures: numbers, and where they are found.
+//! The papers' values for their figures, and where the papers have them.
 //!
 //! Each row is a quantity of a figure. The plots themselves are not part of this table: a value
-//! that stands in a plot only has words in place of a number.
+//! that is in a plot only is described in words.
 
 /// The name of a series of values of the paper, which were not measured here.
 pub const SERIES: &str = "the paper";

@@ -14,7 +14,7 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(60);
 const AFTER_VIEWERS: Duration = Duration::from_secs(5);
 /// Age of figures from which a reader causes a poll.
 const STALE: Duration = Duration::from_secs(2);
-/// How long certificates are believed to be the same.
+/// Interval between two reads of the certificates.
 const CERTIFICATES: Duration = Duration::from_secs(3600);
 
 /// How long the AMF may take to name the UEs that changed.

@@ -14,7 +14,7 @@ pub(super) trait Egress: Send + Sync + 'static {
     fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()>;
     /// Lets the calling thread queue what it sends until it flushes.
     fn queue(&self) {}
-    /// Sends what the calling thread has queued; what was lost since the last call.
+    /// Sends what the calling thread has queued. Returns the packets lost since the last call.
     fn flush(&self) -> Lost {
         Lost::default()
     }

@@ -61,7 +61,7 @@ impl NetworkInstances {
                 std::fs::write(&path, if filtered { "2" } else { "0" })
                     .map_err(|error| failed(&path, error))?;
                 let table = FIRST_TABLE + n as u32;
-                // Of a run that could not undo it.
+                // Left by an earlier run that was killed.
                 let _ = netlink.rule(false, &enters, table);
                 let routed = netlink.default_route(table, oif, exit.via);
                 routed.map_err(|error| {

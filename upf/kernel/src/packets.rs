@@ -23,15 +23,15 @@ use std::time::{Instant, SystemTime};
 enum Next {
     /// None: the packet was sent, buffered or dropped.
     Done,
-    /// It leaves for the data network by an exit, or for another UE.
+    /// It is sent to the data network by a network instance, or to another UE.
     Network(usize),
-    /// It leaves for the data network in a datagram.
+    /// It is sent to the data network in a datagram.
     Datagram(SocketAddrV6, SocketAddrV6),
 }
 
-/// Where a packet of a UE goes.
+/// The destination of a packet of a UE.
 enum ToOtherUe {
-    /// It is not for another UE, or leaves all the same.
+    /// It is not for another UE, or it leaves over N6 in any case.
     Leaves,
     /// To another UE, here.
     Switched(Arc<Entry>),
@@ -112,7 +112,7 @@ impl<O: Egress> Forwarder<O> {
             return self.counters.dropped(DropReason::Malformed);
         }
         self.note_fragment(&flow);
-        // Frames go to other UEs, or leave, in their network.
+        // Frames are sent to other UEs, or to N6, by the network of their session.
         if flow.ethernet.is_none() && state.leaves(rule) {
             let reason = match self.to_other_ue(entry.ue_to_ue, &flow) {
                 ToOtherUe::Denied => Some(DropReason::UeToUe),

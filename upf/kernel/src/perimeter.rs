@@ -25,7 +25,7 @@ const DELETE_ADDRESS: u16 = 21;
 const NEW_ROUTE: u16 = 24;
 const DELETE_ROUTE: u16 = 25;
 
-/// What follows the addresses; it ends with this.
+/// Watches the addresses. Dropping it ends the watch.
 pub struct Watcher {
     /// Closed to end the thread.
     stop: Option<UnixStream>,
@@ -98,7 +98,7 @@ fn own_addresses(exits: &[String]) -> io::Result<BTreeSet<OwnAddress>> {
     Ok(each.collect())
 }
 
-/// Those of the network namespaces of N3 and N6.
+/// The addresses of the network namespaces of N3 and N6.
 fn all_addresses(config: &UpfConfig) -> Result<BTreeSet<OwnAddress>, OpenError> {
     let exits: Vec<String> =
         config.n6.network_instances.iter().map(|exit| exit.interface.clone()).collect();
@@ -157,7 +157,7 @@ impl Watcher {
             .into_iter()
             .map(|netns| netns::within(netns, || changes().map_err(failed)))
             .collect::<Result<_, _>>()?;
-        // What changes from here on is reported.
+        // Changes from here on are reported.
         perimeter.set_own(all_addresses(config)?);
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let (perimeter, config) = (perimeter.clone(), config.clone());
@@ -176,7 +176,7 @@ impl Watcher {
     }
 }
 
-/// Waits for a change that matters; false at the end.
+/// Waits for a change of the perimeter; returns false at the end.
 fn wait(sockets: &[OwnedFd], stopped: &UnixStream) -> bool {
     let mut buffer = vec![0; 65_536];
     loop {
@@ -198,7 +198,7 @@ fn wait(sockets: &[OwnedFd], stopped: &UnixStream) -> bool {
             loop {
                 match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
                     Ok(length) => change |= matters(buffer.get(..length).unwrap_or_default()),
-                    // Reports were lost: there may have been one that matters.
+                    // Reports were lost: one of them may have changed the perimeter.
                     Err(Errno::ENOBUFS) => change = true,
                     Err(_) => break,
                 }

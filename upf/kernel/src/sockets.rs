@@ -53,8 +53,8 @@ impl Sockets {
 }
 
 impl Sockets {
-    /// Queues a packet of a thread that forwards packets. Another thread is to send its packet
-    /// itself, after those that are queued: an end marker is the last on its tunnel.
+    /// Queues a packet of a thread that forwards packets. Another thread sends its packet itself,
+    /// after the queued ones: an end marker is the last packet of its tunnel.
     fn queued(&self, push: impl FnOnce(&mut Outgoing)) -> bool {
         QUEUE.with_borrow(|own| {
             let Some(own) = own else {

@@ -55,7 +55,7 @@ pub struct UpfHandle {
     n4: Arc<Mutex<N4>>,
     address: SocketAddr,
     task: JoinHandle<Result<(), UpfError>>,
-    /// Wakes the task for messages that a question has left to be sent.
+    /// Wakes the task for messages that a query has queued.
     wake: Arc<Notify>,
     /// Registers the metrics until dropped.
     _watched: Arc<dyn Fn() -> Option<Snapshot> + Send + Sync>,
@@ -157,7 +157,7 @@ impl UpfHandle {
         })
     }
 
-    /// Answers questions; none any more once the UPF has ended.
+    /// Answers queries; none after the UPF has ended.
     pub fn ask_source(&self) -> AskSource {
         let n4 = Arc::downgrade(&self.n4);
         let (thermal, wake) = (self.thermal.clone(), self.wake.clone());

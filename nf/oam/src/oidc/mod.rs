@@ -68,7 +68,7 @@ pub enum OidcError {
         /// The reason.
         reason: FetchError,
     },
-    /// It answers otherwise than OpenID Connect says.
+    /// Its answer violates OpenID Connect.
     #[error("the provider answered otherwise than expected: {0}")]
     Protocol(String),
     /// It refused the code or the client.

@@ -1,4 +1,4 @@
-//! The life of a UE, from registration to de-registration.
+//! A UE from registration to de-registration.
 use super::amf::*;
 use crate::sample::Procedure;
 use crate::ue::tests::network::config as ue_config;

@@ -246,7 +246,7 @@ impl Forwarder {
         Ok(lookup_keys)
     }
 
-    /// Writes the list of one entrance.
+    /// Writes the candidate list of one lookup key.
     fn list(
         &self,
         state: &mut State,
@@ -273,7 +273,7 @@ impl Forwarder {
                 }
             }
         }
-        // A filter of empty port ranges alone leaves nothing that could match.
+        // A filter with empty port ranges only matches nothing.
         if candidates.is_empty() {
             candidates.push(filters::none());
         }
@@ -400,7 +400,8 @@ impl Forwarder {
         seids.iter().map(|seid| self.forget(state, *seid)).collect()
     }
 
-    /// Frees the rest of a session that no packet finds any more, and returns its usage.
+    /// Frees the remaining entries of a session that no packet finds any more, and returns its
+    /// usage.
     fn forget(&self, state: &mut State, seid: u64) -> Vec<Usage> {
         if state.sessions.get(&seid).is_some_and(|entry| entry.buffers || entry.held) {
             self.drop_waiting(state, seid);

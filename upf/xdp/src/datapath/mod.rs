@@ -96,7 +96,7 @@ const NAME: &str = "xdp";
 /// As `bpf/structs.h` has it.
 const INSTANCES: usize = martlet_upf_config::MAX_NETWORK_INSTANCES + 1;
 
-/// The datapath but for the threads that serve it.
+/// The datapath without the threads that serve it.
 struct Forwarder {
     programs: Programs,
     state: Mutex<State>,
@@ -123,12 +123,12 @@ struct Forwarder {
     n6: Option<(Option<String>, u32)>,
     /// The datapath of sessions that the programs do not forward.
     non_ip: OnceLock<Arc<NonIpSessions>>,
-    /// What UEs do not reach and who is a peer, and what the programs know of it.
+    /// The perimeter, and the part of it that the programs' tables have.
     perimeter: Arc<Perimeter>,
     written: Mutex<WrittenPerimeter>,
     /// Packets that wait for a path switch.
     early: Mutex<EarlyPackets>,
-    /// How buffered packets are shared out among sessions.
+    /// The shares of sessions in the buffer.
     share: FairShare,
     /// What happens to packets between UEs.
     ue_to_ue: UeToUeOfNetworks,
@@ -136,8 +136,7 @@ struct Forwarder {
     responses_per_peer: u32,
     /// Packets without a QFI match no PDR that has QFIs.
     require_qfi: bool,
-    /// Until then, tunnels that are not known may be those of sessions that are still to be
-    /// restored.
+    /// Until this time, unknown tunnels may belong to sessions that are not restored yet.
     suppress_errors_until: Option<Instant>,
 }
 

@@ -1,6 +1,6 @@
 //! Sessions that programs pass to user space, tunnels to the socket and downlink packets to the
-//! ring: Ethernet and unstructured ones, and IP sessions with rules that few have
-//! ([`Session::is_rare`]). An IP session that has once had such a rule stays there.
+//! ring: Ethernet and unstructured ones, and IP sessions with rare rules ([`Session::is_rare`]). An
+//! IP session that has had such a rule stays in user space.
 use super::Forwarder;
 use super::packet_socket::PacketSocket;
 use crate::loader::LINK_MAC;

@@ -69,7 +69,7 @@ impl RuleSlots {
     }
 }
 
-/// Rates, each of which many rules have.
+/// Rates, each shared by many rules.
 pub(super) struct Rates {
     slots: Slots,
     known: HashMap<(u64, u64), (u32, u32)>,
@@ -80,7 +80,7 @@ impl Rates {
         Rates { slots: Slots::new(programs.rates.entries()), known: HashMap::new() }
     }
 
-    /// The slot of a rate, which one more rule uses now.
+    /// The slot of a rate, for one more rule.
     pub fn take(&mut self, programs: &Programs, rate: &types::bucket) -> Option<u16> {
         let (burst, per_byte) = (rate.burst, rate.per_byte);
         if let Some((slot, rules)) = self.known.get_mut(&(burst, per_byte)) {
@@ -93,7 +93,7 @@ impl Rates {
         u16::try_from(slot).ok()
     }
 
-    /// A rule less has it.
+    /// One rule fewer uses the rate.
     pub fn release(&mut self, programs: &Programs, slot: u16) {
         if slot == 0 {
             return;

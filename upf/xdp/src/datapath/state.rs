@@ -31,7 +31,7 @@ const BETWEEN: std::time::Duration = std::time::Duration::from_micros(1);
 /// A session.
 pub(super) struct Entry {
     pub seid: u64,
-    /// No other session has had the same.
+    /// Unique among all sessions so far.
     pub incarnation: u32,
     /// In the table of sessions.
     pub slot: u32,
@@ -290,7 +290,7 @@ impl Entry {
         all
     }
 
-    /// Forgets the counters of removed PDRs.
+    /// Drops the counters of removed PDRs.
     pub fn forget_pdrs(&mut self, is_removed: impl Fn(u16) -> bool) {
         for (_, placed) in self.old_rules.get_mut().into_iter().flatten() {
             placed.is_removed |= is_removed(placed.pdr);

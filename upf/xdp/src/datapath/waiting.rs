@@ -37,7 +37,7 @@ impl Entry {
         !fresh.zip(0..).all(|(packet, n)| packet.number == self.next.wrapping_add(n))
     }
 
-    /// These, whose numbers are consecutive, have been checked.
+    /// Marks these packets, whose numbers are consecutive, as checked.
     fn passed(&mut self, waiting: &VecDeque<Waiting>) {
         if let Some(last) = waiting.back().filter(|last| !is_before(last.number, self.next)) {
             self.next = last.number.wrapping_add(1);
@@ -305,7 +305,7 @@ impl Forwarder {
         if lost > 0 {
             self.pending_less(entry, lost);
             self.counters.drops(DropReason::BufferFull).add(lost.into());
-            tracing::error!(lost, "buffered packets lost on the way to user space");
+            tracing::error!(lost, "buffered packets lost between programs and user space");
         }
     }
 

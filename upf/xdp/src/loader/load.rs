@@ -19,14 +19,15 @@ fn load_error(error: libbpf_rs::Error) -> XdpError {
     XdpError::Load(format!("{error:#}"))
 }
 
-/// Of each flow two hints on average, which lie four together.
+/// Two hints for each flow on average, in groups of four.
 fn nat_hints(sizes: &Sizes) -> u32 {
     sizes.nat_flows.div_ceil(2).max(1)
 }
 
 /// Settings that follow from sizes and the kernel.
 fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
-    // Few keys are in them, unless sessions have lists: on average four are in the same ones then.
+    // Cells for keys. Few keys are in them, unless sessions have lists: then a cell has four keys
+    // on average.
     let cells = (sizes.sessions / 4).max(16);
     // A list pads its last group.
     let groups = sizes.filters / 2 + sizes.spare() / 4 + 2;

@@ -17,7 +17,7 @@ pub struct Table<T> {
     name: &'static str,
     map: OwnedFd,
     chunks: Box<[OnceLock<Memory>]>,
-    /// Stands in for chunks that cannot be mapped.
+    /// Replaces chunks that cannot be mapped.
     spare: Memory,
     failed: AtomicBool,
     bytes: usize,
