@@ -25,7 +25,7 @@ impl RuleSlots {
     }
 
     /// One of the two slots of a key, if one is free.
-    pub fn take_cached(&mut self, homes: [u32; 2]) -> Option<u32> {
+    pub fn take_cached(&mut self, slots: [u32; 2]) -> Option<u32> {
         let now = Instant::now();
         while let Some((since, slot)) = self.released.front().copied()
             && now.duration_since(since) >= GRACE_PERIOD
@@ -33,7 +33,7 @@ impl RuleSlots {
             self.released.pop_front();
             self.taken[slot as usize / 64] &= !(1 << (slot % 64));
         }
-        let free = homes.into_iter().find(|slot| self.is_free(*slot))?;
+        let free = slots.into_iter().find(|slot| self.is_free(*slot))?;
         self.taken[free as usize / 64] |= 1 << (free % 64);
         Some(free)
     }
@@ -43,8 +43,8 @@ impl RuleSlots {
     }
 
     /// Whether one of the two slots of a key is free.
-    pub fn has_cache_slot(&self, homes: [u32; 2]) -> bool {
-        homes.into_iter().any(|slot| self.is_free(slot))
+    pub fn has_cache_slot(&self, slots: [u32; 2]) -> bool {
+        slots.into_iter().any(|slot| self.is_free(slot))
     }
 
     /// A slot outside the cache.

@@ -47,7 +47,7 @@ pub(super) struct Entry {
     /// Runs of groups of candidates.
     pub groups: LazyBox<Vec<(u32, u32)>>,
     /// Slots of the rules that are found by key.
-    pub list_homes: LazyBox<Vec<u32>>,
+    pub list_slots: LazyBox<Vec<u32>>,
     pub rates: LazyBox<Vec<Rate>>,
     pub accounts: Vec<Account>,
     pub limits: Arc<[Limit]>,
@@ -261,7 +261,7 @@ impl Entry {
             old_rules: LazyBox::default(),
             lookup_keys: ById::new(),
             groups: LazyBox::default(),
-            list_homes: LazyBox::default(),
+            list_slots: LazyBox::default(),
             rates: LazyBox::default(),
             accounts: Vec::new(),
             limits: Arc::new([]),
