@@ -75,7 +75,7 @@ pub struct Policy {
     pub exempt: Option<&'static str>,
 }
 
-/// What the operator wants.
+/// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The user to become, if this process is root's.

@@ -33,7 +33,7 @@ const DELTA: u64 = 1 << 28;
 /// 48 bits.
 const MAX: u64 = (1 << 48) - 1;
 
-/// SQL for the last number of the block after the number `sqn`: SEQ goes 64 up, and the index is
+/// SQL for the last number of the block after the number `sqn`: SEQ is 64 higher, and the index is
 /// the last one of the next group.
 pub(crate) fn last_of_next_sql(sqn: &str) -> String {
     format!(

@@ -352,7 +352,7 @@ impl Store {
         self.failure.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
-    /// Writes and removes a value, to learn whether writes succeed again.
+    /// Writes and removes a value, to test whether writes succeed again.
     ///
     /// # Errors
     /// The database failed.

@@ -4,7 +4,7 @@
 //! | part | how it is measured |
 //! | --- | --- |
 //! | memory | cores with the API and without start in turn; the difference of the medians, at rest and after use |
-//! | pages | a reader goes through all subscribers, page by page, over the unix socket |
+//! | pages | a client reads all subscribers, page by page, over the unix socket |
 //! | update | CPU time of the core's process with ten viewers of the overview, and with none, in turn |
 //! | first paint | Chromium loads the overview of a user who is signed in, without a cache |
 //! | registration | blocks of registrations with ten viewers and with none, in random order |

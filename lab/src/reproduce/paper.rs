@@ -6,7 +6,7 @@
 /// The name of a series of values of the paper, which were not measured here.
 pub const SERIES: &str = "the paper";
 
-/// What a paper says of a quantity.
+/// A paper's statement about a quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PaperValue {
     /// A number.
@@ -22,7 +22,7 @@ pub struct Quantity {
     pub figure: &'static str,
     /// The quantity.
     pub what: &'static str,
-    /// What the paper says.
+    /// The statement.
     pub value: PaperValue,
     /// Its unit.
     pub unit: &'static str,

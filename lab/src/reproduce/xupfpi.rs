@@ -59,7 +59,7 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// A sentence on where the packets went.
+    /// A sentence on the path of the packets.
     fn machine(&self) -> String {
         let place = match self.share {
             Some(share) if share < 1.0 => format!(

@@ -1,8 +1,8 @@
 //! Superframes of the TUN device: several packets of one flow behind one virtio-net header.
 //!
-//! The kernel hands over TCP and UDP packets of a flow as one, which [`segments`] splits, and takes
-//! packets of a flow as one, which [`Merger`] joins. Rules, counts and limits apply to the packets
-//! in between, never to superframes.
+//! The kernel passes TCP and UDP packets of a flow as one superframe, which [`segments`] splits. It
+//! accepts packets of a flow as one superframe, which [`Merger`] joins. Rules, counts and limits
+//! apply to the packets in between, never to superframes.
 use martlet_upf_datapath::checksum::sum;
 use std::ops::Range;
 

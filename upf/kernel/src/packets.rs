@@ -248,7 +248,8 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// Whether the perimeter lets a packet of a UE leave. A frame goes to other UEs in any case.
+    /// Whether the perimeter lets a packet of a UE leave. A frame may be sent to other UEs in any
+    /// case.
     fn may_leave(&self, flow: &Flow, packet: &[u8]) -> bool {
         flow.ethernet.is_some() || self.perimeter.permits(flow, packet)
     }

@@ -142,8 +142,8 @@ fn matters(mut messages: &[u8]) -> bool {
     false
 }
 
-/// The perimeter that a configuration asks for. The addresses of the machine are known when this
-/// returns, and followed for as long as the watcher lives.
+/// The perimeter of a configuration. The addresses of the machine are known when this returns, and
+/// followed for as long as the watcher lives.
 pub fn follow(config: &UpfConfig) -> Result<(Arc<Perimeter>, Watcher), OpenError> {
     let perimeter = Arc::new(Perimeter::new(policy(config)));
     let watcher = Watcher::start(&perimeter, config)?;

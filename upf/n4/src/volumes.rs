@@ -167,7 +167,7 @@ impl LineVolumes {
     }
 }
 
-/// The peer to which a session's downlink goes. Of several FARs, the first one counts.
+/// The peer to which a session's downlink is sent. Of several FARs, the first one counts.
 fn access_end(session: &Session) -> Option<IpAddr> {
     let to_access = session.fars.values().find(|far| {
         far.action == Action::Forward

@@ -66,7 +66,7 @@ pub struct UpfHandle {
     _alive: oneshot::Sender<()>,
 }
 
-/// Opens the configured datapath, which blocks. The error says what the operator can do.
+/// Opens the configured datapath, which blocks. The error has the remedy for the operator.
 pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals), OpenError> {
     fn boxed<D: Datapath>((datapath, signals): (D, Signals)) -> (Box<dyn Datapath>, Signals) {
         (Box::new(datapath), signals)

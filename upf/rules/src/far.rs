@@ -30,7 +30,7 @@ pub enum Action {
     },
 }
 
-/// Where a copy of each packet goes.
+/// The destination of copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Duplicate {
     /// The tunnel.

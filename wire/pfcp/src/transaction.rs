@@ -42,7 +42,7 @@ pub struct Requests {
 pub enum Due {
     /// Send this again.
     Resend {
-        /// To whom.
+        /// The receiver.
         to: SocketAddr,
         /// What.
         bytes: Vec<u8>,

@@ -96,7 +96,7 @@ impl OamServer {
     /// Binds the socket, and the address if there is one.
     ///
     /// # Errors
-    /// The error says what to change in the configuration.
+    /// The error names the change of the configuration that is needed.
     pub async fn bind(endpoint: &OamEndpoint, status: StatusSource) -> std::io::Result<Self> {
         let socket = bind_socket(endpoint).await.map_err(|e| {
             let path = endpoint.socket.display();

@@ -64,11 +64,11 @@ pub struct Policy {
     pub core: Vec<IpAddr>,
     /// Networks of gNBs and UPFs, beside those that sessions name.
     pub peers: Vec<Prefix>,
-    /// From whom a session's uplink packets are accepted.
+    /// The accepted senders of a session's uplink packets.
     pub sources: Sources,
 }
 
-/// From whom a session's uplink packets are accepted.
+/// The accepted senders of a session's uplink packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sources {
     /// From the gNBs of the session.
@@ -291,7 +291,7 @@ impl Perimeter {
         self.read().numbers.get(&peer).copied()
     }
 
-    /// From whom a session's uplink packets are accepted.
+    /// The accepted senders of a session's uplink packets.
     pub fn source_check(&self) -> Sources {
         self.policy.sources
     }

@@ -1,9 +1,9 @@
 //! Buffered packets, kept in order and sent by running the programs on them once the rules forward.
 //!
-//! A packet is pending from when a program hands it over until it is sent or dropped. While a
-//! session has pending packets, a rule created after a buffering period (`RULE_HELD`) sends packets
-//! through this queue, so that none overtakes another. Programs number the packets of a session:
-//! those from the sockets and from the ring buffer are merged here in that order.
+//! A packet is pending from when a program passes it to user space until it is sent or dropped.
+//! While a session has pending packets, a rule created after a buffering period (`RULE_HELD`) sends
+//! packets through this queue, so that none overtakes another. Programs number the packets of a
+//! session: those from the sockets and from the ring buffer are merged here in that order.
 use super::Forwarder;
 use super::link::LARGEST;
 use super::ring::UserEvent;
@@ -232,7 +232,7 @@ impl Forwarder {
             let mut waiting = entry.waiting.take();
             if waiting.is_empty() {
                 if self.pending(entry) > 0 {
-                    // A program is about to hand it over.
+                    // A program is about to pass it to user space.
                     std::thread::yield_now();
                     continue;
                 }
