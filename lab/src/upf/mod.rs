@@ -62,7 +62,7 @@ pub struct UpfArgs {
     /// The least work that covers all code, for a test.
     #[arg(long, hide = true)]
     pub least: bool,
-    /// UPFs of any maker.
+    /// UPFs of any vendor.
     #[command(flatten)]
     pub external: ExternalUpfArgs,
 }

@@ -317,7 +317,7 @@ impl N6Config {
     pub fn network_instance_names(&self) -> Vec<Vec<u8>> {
         self.network_instances
             .iter()
-            .map(|exit| martlet_pfcp::ie::NetworkInstance::new(&exit.network_instance).0)
+            .map(|instance| martlet_pfcp::ie::NetworkInstance::new(&instance.network_instance).0)
             .collect()
     }
 }

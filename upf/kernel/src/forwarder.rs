@@ -40,7 +40,7 @@ pub(super) struct Forwarder<O> {
     pub(super) buffered: AtomicUsize,
     /// The shares of sessions in the buffer.
     share: FairShare,
-    /// Network instances of exits.
+    /// The network instances that have an interface of their own.
     pub(super) network_instances: Vec<Vec<u8>>,
     pub(super) shaper: Shaper,
     /// Rate limit of responses to unsolicited packets.

@@ -84,7 +84,7 @@ pub struct KernelDatapath {
     // The fields are dropped in this order: no packet is read any more when the NAT is removed.
     _threads: Threads,
     _nat: Option<Nat>,
-    _exits: NetworkInstances,
+    _network_instances: NetworkInstances,
     _addresses: Watcher,
 }
 
@@ -117,7 +117,7 @@ impl KernelDatapath {
             carrier: Carrier(forwarder),
             _threads: threads,
             _nat: nat,
-            _exits: network_instances,
+            _network_instances: network_instances,
             _addresses: addresses,
         };
         Ok((datapath, Signals { events: receive_events, failures }))

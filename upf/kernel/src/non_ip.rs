@@ -36,9 +36,9 @@ impl Egress for Tunnels {
         self.0.send_marked(datagram, peer, marking)
     }
 
-    fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()> {
+    fn to_network(&self, packet: &[u8], instance: usize) -> io::Result<()> {
         let send = self.1.as_ref().ok_or(io::ErrorKind::NotConnected)?;
-        send(packet, exit)
+        send(packet, instance)
     }
 }
 

@@ -64,9 +64,9 @@ fn policy(config: &UpfConfig) -> Policy {
 }
 
 /// The addresses of the calling thread's network namespace. Packets leave to the data network by
-/// interfaces with a default route, and by `exits`.
-fn own_addresses(exits: &[String]) -> io::Result<BTreeSet<OwnAddress>> {
-    let mut leaving: BTreeSet<String> = exits.iter().cloned().collect();
+/// interfaces with a default route, and by the ones named in `network_instances`.
+fn own_addresses(network_instances: &[String]) -> io::Result<BTreeSet<OwnAddress>> {
+    let mut leaving: BTreeSet<String> = network_instances.iter().cloned().collect();
     // Columns: interface, destination, gateway, flags, three counters, mask.
     let four = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
     for columns in four.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()) {
@@ -100,12 +100,12 @@ fn own_addresses(exits: &[String]) -> io::Result<BTreeSet<OwnAddress>> {
 
 /// The addresses of the network namespaces of N3 and N6.
 fn all_addresses(config: &UpfConfig) -> Result<BTreeSet<OwnAddress>, OpenError> {
-    let exits: Vec<String> =
-        config.n6.network_instances.iter().map(|exit| exit.interface.clone()).collect();
+    let network_instances: Vec<String> =
+        config.n6.network_instances.iter().map(|instance| instance.interface.clone()).collect();
     let mut all = BTreeSet::new();
     for netns in namespaces(config) {
         all.extend(netns::within(netns, || {
-            own_addresses(&exits).map_err(|error| {
+            own_addresses(&network_instances).map_err(|error| {
                 OpenError::Interface(format!("the addresses of interfaces are not known: {error}"))
             })
         })?);

@@ -28,7 +28,7 @@ pub enum Target {
     External,
 }
 
-/// UPFs of any maker.
+/// UPFs of any vendor.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExternalUpfArgs {
     /// What is measured

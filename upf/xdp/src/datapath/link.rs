@@ -34,7 +34,7 @@ pub(super) fn names(config: &UpfConfig) -> (String, String) {
     (outer, inner)
 }
 
-/// The same of the n-th exit.
+/// The same for the n-th network instance.
 pub(super) fn network_instance_names(config: &UpfConfig, n: usize) -> (String, String) {
     let outer = martlet_upf_kernel::network_instances::interface(&config.n6, n);
     let inner = format!("{}x", outer.chars().take(14).collect::<String>());
