@@ -85,7 +85,7 @@ export const T = {
   intact: "The chain of hashes is intact.", notIntact: "The chain of hashes is broken: an entry was changed or removed.",
   backup: "Backup and restore", backupFolder: "New folder on the core's machine", makeBackup: "Make a backup",
   backupMade: (folder) => `Made in ${folder}. It has the operator's key.`,
-  backups: "Backups", folder: "Folder", subscribersOf: "Subscribers", backupAway: "its folder is away",
+  backups: "Backups", folder: "Folder", subscribersOf: "Subscribers", backupAway: "its folder is missing",
   restore: "Restore…", restoreOther: "Restore a backup from another folder", restoreFolder: "Folder of the backup on the core's machine",
   restoreFolderHint: "The core's user has to be able to read it", restorePreviewOf: "Check the backup",
   restorePreview: "What the restore changes", backupMadeAt: "Backup of", subscribersNow: "Subscribers now",

@@ -93,7 +93,11 @@ const AMF: &[Row] = &[
 ];
 
 /// Scenario files of `martlet ran`, not the configuration of a core.
-const SCENARIO: &[Row] = &[("ues[].positioning.rouse_ms", "ues[].positioning.keep_alive_ms", "")];
+const SCENARIO: &[Row] = &[
+    ("ues[].positioning.rouse_ms", "ues[].positioning.keep_alive_ms", ""),
+    ("steps[].gnb_vanishes", "steps[].gnb_abort", ""),
+    ("steps[].repeat.steps[].gnb_vanishes", "steps[].repeat.steps[].gnb_abort", ""),
+];
 
 /// The old keys that a file holds, by line.
 pub(crate) fn renamed_keys(lines: &Lines) -> Vec<Finding> {

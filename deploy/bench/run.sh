@@ -5,7 +5,7 @@
 #     deploy/bench/run.sh --update   only writes the counts of instructions
 #
 # Environment: CARGO, and AS_ROOT, the command that raises what needs network namespaces. The
-# measurements take ten minutes; the build of a base that was not measured before comes on top.
+# measurements take ten minutes; the first build of a base takes additional time.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

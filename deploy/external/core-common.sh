@@ -38,7 +38,7 @@ program() {
 
 # Starts a program in the folder. What it writes is in NAME.log.
 run() { # NAME PROGRAM ARGUMENT…
-    # `program` has told which one is missing.
+    # `program` has printed which one is missing.
     [ -n "$2" ] || exit 1
     log=$folder/$1.log
     shift

@@ -3,8 +3,8 @@
 #
 #     deploy/install/program.sh PROGRAM FOLDER [DEBUG]
 #
-# FOLDER is where the program goes, after DESTDIR. DEBUG is where symbols go, after DESTDIR
-# (/usr/lib/debug, where gdb and perf look).
+# FOLDER is the folder for the program, below DESTDIR. DEBUG is the folder for symbols, below
+# DESTDIR (/usr/lib/debug, where gdb and perf look).
 set -euo pipefail
 program=${1:?usage: program.sh PROGRAM FOLDER [DEBUG]}
 target=${DESTDIR:-}${2:?usage: program.sh PROGRAM FOLDER [DEBUG]}/$(basename "$program")

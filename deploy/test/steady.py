@@ -45,7 +45,7 @@ class Output:
         elif line == "failures:" or line.startswith("test result:"):
             self.captured, self.hidden = False, []
         elif self.captured and re.match(r"error: |     Running | {3}Doc-tests ", line):
-            # The program ended within its output: the end of that says why.
+            # The program ended within its output: its last lines show the reason.
             self.captured = False
             self.lines += [f"{ENDED}. Its last lines:"]
             self.lines += self.hidden[-REPORTED:]

@@ -7,7 +7,7 @@ quirks! {
         /// CONFIGURATION UPDATE COMPLETE without a command.
         UnrequestedConfigurationUpdateComplete {
             name: "unrequested_configuration_update_complete",
-            deviation: "CONFIGURATION UPDATE COMPLETE that nothing asked for, at each registration",
+            deviation: "CONFIGURATION UPDATE COMPLETE without a request, at each registration",
             clause: "TS 24.501, 5.4.4.3 and 7.4",
             vendors: "PacketRusher",
             handling: "ignored; refused: 5GMM STATUS #98",

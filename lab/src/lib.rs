@@ -4,7 +4,7 @@
 //! | module | experiment |
 //! | --- | --- |
 //! | [`control_plane`] | latency of procedures, after L25GC+ |
-//! | [`console`] | what the northbound API and the console cost, and how quick they are |
+//! | [`console`] | the cost of the northbound API and the console, and their speed |
 //! | [`idle`] | CPU time and memory of an idle core |
 //! | [`memory`] | memory of a UE at each function |
 //! | [`instructions`] | instructions of codecs, calls and procedures |

@@ -1,4 +1,5 @@
-//! `martlet-lab memory`: what each further UE costs each network function in memory, by its state.
+//! `martlet-lab memory`: the memory that each further UE takes at each network function, by its
+//! state.
 //!
 //! The first UEs also bring in code and tables. So the experiment registers a first part of the
 //! UEs, reads the proportional set size of each process without files, registers the rest, and

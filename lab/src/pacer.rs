@@ -8,7 +8,7 @@ const STEP: Duration = Duration::from_micros(100);
 /// worth; the rest counts as missed.
 const LATE: Duration = Duration::from_millis(1);
 
-/// Tells when how many packets are due.
+/// Computes how many packets are due at a time.
 #[derive(Debug)]
 pub struct Pacer {
     rate: f64,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn missed_packets_do_not_come_as_a_burst() {
+    fn missed_packets_are_not_sent_as_a_burst() {
         // The thread is preempted for half a second.
         let (all, max, missed) = sums(100_000.0, (0..=2500).chain(7500..=10_000).map(|n| n * 100));
         assert!(max <= 110, "{max}");

@@ -217,7 +217,7 @@ const PROMISES: &[Promise] = &[
     },
 ];
 
-/// What a run says of a promise.
+/// The verdict of a run on a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Met,

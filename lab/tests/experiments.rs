@@ -92,7 +92,7 @@ fn control_plane_writes_raw_data_figures_a_report_and_plots() {
     });
 }
 
-/// Martlet is the other core: a script starts it as it would start another maker's.
+/// Martlet is the other core: a script starts it as it would start another vendor's.
 #[test]
 fn control_plane_measures_an_external_core_beside_martlet() {
     in_namespace(|| async {
@@ -113,7 +113,7 @@ fn control_plane_measures_an_external_core_beside_martlet() {
     });
 }
 
-/// Scripts start Martlet's UPF with each datapath as they would start another maker's.
+/// Scripts start Martlet's UPF with each datapath as they would start another vendor's.
 #[test]
 fn upf_measures_upfs_by_their_interfaces() {
     in_namespace(|| async {
@@ -360,7 +360,7 @@ fn lcs_upp_measures_every_channel_and_writes_every_sample() {
     });
 }
 
-/// The measured values mean nothing in a debug build.
+/// A debug build gives no meaningful values.
 #[test]
 fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
     in_namespace(|| async {

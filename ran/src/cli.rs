@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct RanArgs {
-    /// Another play than a scenario's
+    /// What to run in place of a scenario
     #[command(subcommand)]
     pub command: Option<RanCommand>,
     /// Scenario: gNBs, UEs and steps as YAML
@@ -31,7 +31,7 @@ pub struct RanArgs {
     pub check: bool,
 }
 
-/// What `martlet ran` plays in place of a scenario.
+/// What `martlet ran` runs in place of a scenario.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RanCommand {
     /// Test a core with valid and invalid behaviours of gNBs and UEs

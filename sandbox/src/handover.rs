@@ -58,10 +58,9 @@ pub fn own_file(file: &Path, user: &User, former: &[u32], mode: u32) -> Result<(
     give(file, user, SFlag::S_IFREG, former, Some(Mode::from_bits_truncate(mode)))
 }
 
-/// Gives a function that has a user of its own its SQLite database with the journals, and creates
-/// empty ones. SQLite writes the content of a journal into the database, so one that another
-/// function has put there is removed, and an empty one takes the place of the one that is missing
-/// with a write-ahead log.
+/// Gives a function that has a user of its own its SQLite database with the journals. SQLite writes
+/// the content of a journal into the database, so a journal of another function is removed. A
+/// missing journal is created empty, so that no other function can create it.
 ///
 /// # Errors
 /// A file cannot be created, or its owner cannot be changed.

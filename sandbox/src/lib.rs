@@ -24,8 +24,8 @@
 //! ```
 //!
 //! # Errors
-//! None stops the process: in a container, some steps are not permitted. What could not be taken
-//! away is in [`Rights::kept`], and in one warning of the log.
+//! None stops the process: in a container, some steps are not permitted. Rights that could not be
+//! taken away are in [`Rights::kept`], and in one warning of the log.
 
 mod capabilities;
 mod error;
@@ -75,7 +75,7 @@ pub struct Policy {
     pub exempt: Option<&'static str>,
 }
 
-/// What the operator wants.
+/// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The user to become, if this process is root's.
@@ -92,7 +92,7 @@ impl Default for Settings {
     }
 }
 
-/// The rights of this process as it knows them itself.
+/// The rights of this process as it knows them.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rights {

@@ -1,4 +1,4 @@
-//! The rights of a process as the kernel tells them.
+//! The rights of a process as the kernel reports them.
 
 /// What `/proc/PID/status` has of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

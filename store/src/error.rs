@@ -122,7 +122,7 @@ impl StoreError {
     }
 
     /// Whether the same statement may succeed when it is repeated: its transaction was rolled back
-    /// for the sake of another one, or its connection or server was lost.
+    /// in favour of another one, or its connection or server was lost.
     pub fn is_transient(&self) -> bool {
         let rolled_back = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
         self.needs_other_connection()
@@ -130,8 +130,8 @@ impl StoreError {
             || self.code().is_some_and(|code| rolled_back.contains(code))
     }
 
-    /// Whether the server refuses a value, whatever else happens: a data exception (class 22) or
-    /// a violated constraint (class 23).
+    /// Whether the server always refuses a value: a data exception (class 22) or a violated
+    /// constraint (class 23).
     pub(crate) fn is_refused_value(&self) -> bool {
         self.code().is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23")))
     }
@@ -142,7 +142,7 @@ impl StoreError {
         self.code().is_some_and(|code| outdated.contains(code))
     }
 
-    /// Whether the connection is lost, or leads to a server that does not write (any more).
+    /// Whether the connection is lost, or its server does not accept writes (any more).
     pub(crate) fn needs_other_connection(&self) -> bool {
         match self {
             StoreError::Timeout { .. } | StoreError::Disconnected(_) => true,

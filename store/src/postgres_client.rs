@@ -1,5 +1,5 @@
-//! A PostgreSQL client that blocks, and whose every wait has a limit: a server that hangs fails a
-//! statement after a while, and its connection is closed.
+//! A blocking PostgreSQL client. Each wait has a limit: if the server hangs, a statement fails and
+//! the connection is closed.
 //!
 //! Statements are prepared once per connection. A closed client fails each statement at once until
 //! [`Client::reconnect`] succeeds.
@@ -21,12 +21,18 @@ const LONG_LIMIT: Duration = Duration::from_secs(3600);
 /// Parameters of a statement.
 type Parameters<'a> = [&'a (dyn ToSql + Sync)];
 
-/// A connection, or the reason why there is none.
+/// A client of one server.
 pub struct Client {
     runtime: Runtime,
     target: Target,
-    connection: Result<Connection, String>,
+    link: Link,
     limit: Duration,
+}
+
+enum Link {
+    Connected(Box<Connection>),
+    /// There is no connection, for this reason.
+    Disconnected(String),
 }
 
 struct Connection {
@@ -64,8 +70,8 @@ impl Client {
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(|_| StoreError::Ended)?;
         let limit = target.statement_timeout;
-        let connection = Err("not connected yet".to_string());
-        let mut client = Client { runtime, target, connection, limit };
+        let link = Link::Disconnected("not connected yet".to_string());
+        let mut client = Client { runtime, target, link, limit };
         client.reconnect()?;
         Ok(client)
     }
@@ -79,11 +85,12 @@ impl Client {
         match self.runtime.block_on(connect(target, None)) {
             Ok((client, task)) => {
                 let statements = HashMap::new();
-                self.connection = Ok(Connection { client, task, statements });
+                let connection = Connection { client, task, statements };
+                self.link = Link::Connected(Box::new(connection));
                 Ok(())
             }
             Err(error) => {
-                self.connection = Err(error.to_string());
+                self.link = Link::Disconnected(error.to_string());
                 Err(error)
             }
         }
@@ -91,17 +98,18 @@ impl Client {
 
     /// Whether the connection is closed, by the server or after a failure.
     pub fn is_closed(&mut self) -> bool {
-        let Ok(connection) = &self.connection else { return true };
+        let Link::Connected(connection) = &self.link else { return true };
         // Reads what has arrived, such as the end of the connection.
         self.runtime.block_on(async {
             for _ in 0..3 {
                 tokio::task::yield_now().await;
             }
         });
-        if connection.client.is_closed() {
-            self.connection = Err("the server closed the connection".into());
+        let is_closed = connection.client.is_closed();
+        if is_closed {
+            self.link = Link::Disconnected("the server closed the connection".into());
         }
-        self.connection.is_err()
+        is_closed
     }
 
     fn run<'a, T, F>(
@@ -112,9 +120,9 @@ impl Client {
         F: Future<Output = Result<T, Error>> + 'a,
     {
         let limit = self.limit;
-        let connection = match &mut self.connection {
-            Ok(connection) => connection,
-            Err(why) => return Err(StoreError::Disconnected(why.clone())),
+        let connection = match &mut self.link {
+            Link::Connected(connection) => connection,
+            Link::Disconnected(why) => return Err(StoreError::Disconnected(why.clone())),
         };
         let work = work(connection);
         match self.runtime.block_on(async { timeout(limit, work).await }) {
@@ -127,10 +135,10 @@ impl Client {
     /// server does not accept any more.
     fn checked<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &outcome
-            && let Ok(connection) = &mut self.connection
+            && let Link::Connected(connection) = &mut self.link
         {
             if error.needs_other_connection() || connection.client.is_closed() {
-                self.connection = Err(error.to_string());
+                self.link = Link::Disconnected(error.to_string());
             } else if error.is_outdated_statement() {
                 connection.statements.clear();
             }
@@ -254,7 +262,7 @@ impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         self.client.limit = self.client.target.statement_timeout;
         // After a failed commit the state of the transaction is unknown; the server ends it.
-        if self.is_open && self.client.connection.is_ok() {
+        if self.is_open && matches!(self.client.link, Link::Connected(_)) {
             let _ = self.client.batch_execute("ROLLBACK");
         }
     }

@@ -1,7 +1,7 @@
 //! A pool of asynchronous connections to a PostgreSQL server, for statements that may be repeated.
 //!
-//! A statement whose connection is lost, or whose transaction the server rolls back for another
-//! one's sake, is run again until its time limit. Each connection prepares a statement once; one
+//! A statement whose connection is lost, or whose transaction the server rolls back in favour of
+//! another one, is run again until its time limit. Each connection prepares a statement once; one
 //! that a server does not accept any more, such as after a failover, is prepared again.
 use crate::StoreError;
 use crate::postgres_connection::connect;

@@ -22,7 +22,7 @@ const MAX_BATCH: usize = 256;
 const MAX_RUNNING: usize = 2;
 /// Requests that wait at most.
 const MAX_WAITING: usize = 20_000;
-/// Changes of one look.
+/// Changes that are read at a time.
 const MAX_CHANGES: i64 = 1000;
 /// Pause between attempts to write, and to listen.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
@@ -32,7 +32,7 @@ const UNKNOWN: i64 = -1;
 /// A request for a subscriber.
 struct Waiting {
     supi: String,
-    /// An authentication's block is to be above this number.
+    /// The block of an authentication has to be above this number.
     floor: u64,
     answer: oneshot::Sender<Result<Option<Arc<Record>>, StoreError>>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Remote {
     seen: AtomicI64,
 }
 
-/// Locks also what a panic left.
+/// Locks the state, also after a panic with the lock held.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
@@ -334,7 +334,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Looks at changes since the last look. Returns whether there may be any.
+    /// Reads the changes since the last read. Returns whether there may be any.
     ///
     /// # Errors
     /// The database fails.

@@ -43,7 +43,7 @@ struct OpenFile {
     /// The open group.
     group: Option<Group>,
     /// Whether the last transaction failed. Then each write is its own transaction, so that its
-    /// caller learns whether it was committed.
+    /// caller gets the outcome of the commit.
     is_failing: bool,
     /// `PRAGMA data_version` when it was last read.
     version: Option<i64>,

@@ -4,9 +4,9 @@
 //! out the first number of the block, so a restarted UDR and another one continue above it: no
 //! number is in two blocks.
 //!
-//! A number is handed out only after a read of the subscriber that began with its request. If the
-//! row was removed, replaced or changed, or holds a lower number than the block's last one, as in a
-//! restored backup, then the block is dropped.
+//! A number is handed out only after a read of the subscriber that began with its request. The
+//! block is dropped if the row was removed, replaced or changed. It is also dropped if the row
+//! holds a lower number than the block's last one, as in a restored backup.
 //!
 //! A USIM accepts a number that is above the last one with the same index (IND), and at most 2^28
 //! above the highest of all (TS 33.102, C.2). A block uses [`INDEXES`] of the 32 indexes, and the
@@ -21,7 +21,8 @@
 const NUMBERS: u64 = 32;
 /// Distance of two numbers in SEQ.
 const STEP: u64 = 2;
-/// Indexes of a block: vectors of one block that are out of order by fewer are accepted.
+/// Indexes of a block. The USIM accepts vectors of a block that are out of order by fewer than
+/// these.
 const INDEXES: u64 = 4;
 /// A block that holds this many numbers is renewed when the subscriber's contexts are written.
 const LOW: u64 = NUMBERS / 4;
@@ -32,7 +33,7 @@ const DELTA: u64 = 1 << 28;
 /// 48 bits.
 const MAX: u64 = (1 << 48) - 1;
 
-/// SQL for the last number of the block after the number `sqn`: SEQ goes 64 up, and the index is
+/// SQL for the last number of the block after the number `sqn`: SEQ is 64 higher, and the index is
 /// the last one of the next group.
 pub(crate) fn last_of_next_sql(sqn: &str) -> String {
     format!(

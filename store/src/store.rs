@@ -235,7 +235,7 @@ impl Store {
     }
 
     /// Returns subscribers as [`Store::list`] does, with zeros in place of their keys, and without
-    /// TUAK: what shows subscriptions decrypts no key.
+    /// TUAK: showing subscriptions decrypts no key.
     pub fn list_without_keys(
         &self,
         after: &str,
@@ -336,7 +336,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Remembers whether the last write failed.
+    /// Records whether the last write failed.
     pub(crate) fn written(&self, error: Option<&StoreError>) {
         if error.is_some_and(|error| !error.is_failure()) {
             return;
@@ -352,7 +352,7 @@ impl Store {
         self.failure.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
-    /// Writes and removes a value, to learn whether writes succeed again.
+    /// Writes and removes a value, to test whether writes succeed again.
     ///
     /// # Errors
     /// The database failed.

@@ -107,8 +107,8 @@ impl SubscriberData {
             Some(_) => statements::resynchronise(&remote.pool, supi, to).await,
             None => statements::advance(&remote.pool, supi, from, to).await,
         };
-        // The cached number is not the database's any more, or was not; and the USIM may not accept
-        // the rest of the block.
+        // The cached number may differ from the database's, and the USIM may not accept the rest of
+        // the block.
         lock(&remote.cache).invalidate(supi);
         outcome
     }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
-/// Changes that wait at most; further ones wait for the database.
+/// Maximum number of changes that wait; further ones wait for the database.
 pub(crate) const MAX_PENDING: usize = 10_000;
 
-/// How long changes that may wait for the next one wait at most.
+/// Maximum time for which a change waits for the next one.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// When a server gets a change. A file gets each at once.

@@ -219,7 +219,7 @@ fn a_change_by_another_process_is_notified_and_invalidates_the_cache() {
 }
 
 #[test]
-fn contexts_are_seen_before_they_are_written_and_removed_ones_are_gone() {
+fn contexts_are_read_before_they_are_written_and_removed_ones_are_absent() {
     let Some(server) = TestPostgres::start("contexts").unwrap() else { return };
     let (store, data) = open(&server, &server.url());
     store.add(&[subscriber(1)], false).unwrap();

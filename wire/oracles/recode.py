@@ -13,7 +13,8 @@ import io
 import logging
 import sys
 
-# pycrate says on import that it could handle ciphered NAS with another package: it is not asked to.
+# pycrate reports on import that it could handle ciphered NAS with another package, which is not
+# needed.
 with contextlib.redirect_stdout(io.StringIO()):
     try:
         from pycrate_asn1dir import NGAP

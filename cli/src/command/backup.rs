@@ -77,8 +77,8 @@ pub fn backup(args: &BackupArgs) -> Result<()> {
     }
     let databases = copied.iter().filter(|name| name.ends_with(".db")).count();
     println!(
-        "{databases} {}{} in {}",
-        if databases == 1 { "database" } else { "databases" },
+        "{}{} in {}",
+        counted(databases, "database"),
         if has_key { " and the operator's key" } else { "" },
         args.folder.display()
     );
@@ -132,9 +132,8 @@ pub fn restore(args: &RestoreArgs) -> Result<()> {
     if let Some(error) = last.error {
         bail!("nothing was replaced: {error}: {}", last.remedy.unwrap_or_default());
     }
-    let files = last.staged.files.len();
-    let noun = if files == 1 { "file" } else { "files" };
-    println!("{files} {noun} restored from {}", folder.display());
+    let files = counted(last.staged.files.len(), "file");
+    println!("{files} restored from {}", folder.display());
     if let Some(replaced) = last.replaced {
         println!("the replaced files are in {replaced}");
     }
@@ -214,4 +213,9 @@ fn withdrawn(was_staged: bool) -> Result<()> {
     ensure!(was_staged, "no restore is staged");
     println!("withdrawn: the next start restores nothing");
     Ok(())
+}
+
+/// A number with its noun: `1 file`, `2 files`.
+fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -52,7 +52,7 @@ pub struct GenerateArgs {
     /// Data network; repeat for more, the first is the default
     #[arg(long = "dnn", default_value = "internet")]
     dnns: Vec<String>,
-    /// The maker's list of the cards, CSV with the columns iccid and adm1, whose cards are
+    /// The manufacturer's list of the cards, CSV with the columns iccid and adm1, whose cards are
     /// programmed in its order
     #[arg(long, value_name = "FILE")]
     cards: Option<PathBuf>,
@@ -72,7 +72,7 @@ pub fn run(command: SimCommand) -> Result<()> {
     generate(&args)
 }
 
-/// A card of the maker's list.
+/// A card of the manufacturer's list.
 struct Card {
     iccid: String,
     adm1: String,
@@ -328,7 +328,7 @@ fn iccid(plmn: &str, msin: &str) -> String {
     format!("{digits}{}", (10 - sum % 10) % 10)
 }
 
-/// The cards of a maker's list.
+/// The cards of a manufacturer's list.
 fn cards(file: &Path) -> Result<Vec<Card>> {
     let name = file.display();
     let mut reader = csv::ReaderBuilder::new()

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_upf_learns_its_smf_and_the_core() {
+    fn the_upf_gets_its_smf_and_the_addresses_of_the_core() {
         let mut config = Config::default();
         config.amf.n2.bind = vec![[192, 168, 7, 10].into()];
         let upf = config.upf_section();

@@ -183,7 +183,7 @@ fn certify(site: &Site) -> Result<()> {
 }
 
 #[test]
-fn main_ways_of_an_operator_in_chromium() {
+fn tasks_of_an_operator_in_chromium() {
     if !BrowserScript::is_possible() {
         return skip("the console in Chromium: `make console-tools` installs what it needs");
     }

@@ -124,7 +124,7 @@ fn a_registration_costs_at_most_three_statements_and_one_commit() {
 }
 
 #[test]
-fn idle_members_of_an_smf_set_open_no_connections_and_look_once_a_second() {
+fn idle_members_of_an_smf_set_open_no_connections_and_poll_once_a_second() {
     in_namespace_within(LIMIT, || async {
         let Some(server) = server("idle-set")? else { return Ok(()) };
         let site = Site::on("idle-set", Some(&server.url()))?;

@@ -121,7 +121,7 @@ class Martlet(Vendor):
         return [Run(self.conformance("xn-handover"), 60)]
 
     def gnb_restart(self):
-        again = [{"gnb_vanishes": "gnb-1"}, {"wait": "300ms"}, {"gnb_connects": "gnb-1"}]
+        again = [{"gnb_abort": "gnb-1"}, {"wait": "300ms"}, {"gnb_connects": "gnb-1"}]
         return self.play({"register": {}}, *again, {"register_by_suci": {}}, {"deregister": {}})
 
     def core_restart(self):

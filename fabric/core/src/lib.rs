@@ -57,7 +57,7 @@
 //! Operations on sockets return [`std::io::Error`] with the kinds that TCP sockets have:
 //! `ConnectionRefused`, `ConnectionReset`, `BrokenPipe`, `AddrInUse`, `NotConnected`, `TimedOut`.
 //! `QuotaExceeded` and `ResourceBusy` report limits of this crate. Calls fail with
-//! [`link::CallError`], which tells whether the request may be retried.
+//! [`link::CallError`], which shows whether the request may be retried.
 //!
 //! A peer that violates the protocol loses its channel; see [`channel::Violation`].
 //!

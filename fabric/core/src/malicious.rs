@@ -1,5 +1,5 @@
 //! A peer that violates the protocol, for tests and fuzzing. It stands for a compromised process:
-//! it has the shared memory and the doorbells, and writes whatever the test tells it to.
+//! it has the shared memory and the doorbells, and writes whatever the test requests.
 use crate::channel::{Channel, ChannelFds, Descriptor, FrameHeader, FrameKind, Payload};
 use crate::limits::ProcessLimits;
 use crate::link::sockets::{Connection, Listener};

@@ -1,10 +1,10 @@
-//! `martlet-lab console`: what the northbound API and the console cost a core, and how quick they
-//! are.
+//! `martlet-lab console`: the cost of the northbound API and the console for a core, and their
+//! speed.
 //!
 //! | part | how it is measured |
 //! | --- | --- |
 //! | memory | cores with the API and without start in turn; the difference of the medians, at rest and after use |
-//! | pages | a reader goes through all subscribers, page by page, over the unix socket |
+//! | pages | a client reads all subscribers, page by page, over the unix socket |
 //! | update | CPU time of the core's process with ten viewers of the overview, and with none, in turn |
 //! | first paint | Chromium loads the overview of a user who is signed in, without a cache |
 //! | registration | blocks of registrations with ten viewers and with none, in random order |
@@ -192,7 +192,7 @@ async fn memory(args: &ConsoleArgs, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// What an administrator does in a minute: signs in, looks at all pages, has viewers.
+/// The work of an administrator in a minute: signs in, opens all pages, has viewers.
 fn use_api(setup: &CoreSetup) -> Result<()> {
     let mut client = Client::connect(&setup.api_socket())?;
     for path in [

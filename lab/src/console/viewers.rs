@@ -19,7 +19,7 @@ pub struct ViewersArgs {
 /// Kinds of events that the overview reads.
 const KINDS: &str = "overview,alarm,ue,gnb,function";
 
-/// Opens and closes viewers, as lines of standard input tell: `open N` and `close`.
+/// Opens and closes viewers by lines of standard input: `open N` and `close`.
 ///
 /// # Errors
 /// The API does not answer.
@@ -95,7 +95,7 @@ impl Viewers {
         Ok(())
     }
 
-    /// Has so many viewers open, each with its first update.
+    /// Opens or closes viewers until this number is open, each with its first update.
     pub(super) fn open(&mut self, count: u32) -> Result<()> {
         self.send(&if count == 0 { "close".into() } else { format!("open {count}") })
     }

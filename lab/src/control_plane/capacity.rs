@@ -46,7 +46,7 @@ async fn start<'a>(
 /// one, which generates the load.
 pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Result<()> {
     let ue_count = args.many();
-    // A limit of simultaneous procedures means nothing to UEs one after the other.
+    // A limit of simultaneous procedures does not affect UEs one after the other.
     let variants: Vec<_> = args.sbi.iter().filter(|variant| !variant.is_unlimited()).collect();
     let mut progress = Progress::new("UEs", ue_count * variants.len() as u64);
     for (number, variant) in (40..).zip(variants) {

@@ -44,7 +44,7 @@ pub struct CompareArgs {
     /// A Markdown page whose last table gets a row for each variant
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
-    /// What the rows of the history are called, such as a date and two commits
+    /// Label of the rows of the history, such as a date and two commits
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub title: String,
     /// The measured core.

@@ -48,7 +48,7 @@ pub struct ControlPlaneArgs {
     /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
-    /// A core of another maker.
+    /// A core of another vendor.
     #[command(flatten)]
     pub external: ExternalArgs,
 }

@@ -11,7 +11,8 @@ use std::time::Instant;
 /// Starts each variant several times.
 pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Result<()> {
     let starts = if args.run.quick { 3 } else { 30 };
-    // How another core starts is its program's matter. A limit of procedures starts nothing.
+    // The start of another core depends on its program. A limit of procedures does not affect the
+    // start.
     let starts_alike =
         |variant: &&Variant| **variant != Variant::External && !variant.is_unlimited();
     let variants: Vec<_> = args.sbi.iter().filter(starts_alike).collect();

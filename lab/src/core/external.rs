@@ -1,4 +1,4 @@
-//! A core of another maker beside Martlet's deployments: it runs already, or a program starts it.
+//! A core of another vendor beside Martlet's deployments: it runs already, or a program starts it.
 use super::process::Usage;
 use super::setup::{KEY, OPC};
 use super::started_program::StartedProgram;
@@ -181,8 +181,8 @@ impl ExternalArgs {
 pub(crate) struct ExternalCore(Option<StartedProgram>);
 
 impl ExternalCore {
-    /// Starts the core, if a program does that, and adds its subscribers. What the programs write
-    /// goes to `external.log` and `provision.log` in the folder.
+    /// Starts the core, if a program does that, and adds its subscribers. The output of the
+    /// programs is in `external.log` and `provision.log` in the folder.
     pub(crate) fn start(args: &ExternalArgs, subscribers: u64, folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let mut core = ExternalCore(None);

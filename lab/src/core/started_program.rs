@@ -21,7 +21,7 @@ pub(crate) struct StartedProgram {
 }
 
 impl StartedProgram {
-    /// Starts the program. What it writes goes to the file.
+    /// Starts the program. Its output is written to the file.
     pub(crate) fn start(mut command: Command, log: &Path) -> Result<StartedProgram> {
         let file = std::fs::File::create(log)?;
         let child = command.stdout(file.try_clone()?).stderr(file).spawn();

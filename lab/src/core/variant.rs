@@ -15,7 +15,7 @@ pub enum Variant {
     /// As http, and the AMF runs all procedures at once
     #[value(name = "http_unlimited")]
     HttpUnlimited,
-    /// A core of another maker
+    /// A core of another vendor
     #[value(skip)]
     External,
 }

@@ -103,7 +103,7 @@ fn draw_panel(
     } else {
         axis_max(points().map(|p| p.3))
     };
-    // Zero means nothing on a scale of temperatures. Negative values get room below 0.
+    // Zero has no meaning on a scale of temperatures. Negative values get room below 0.
     let y_start = match panel.y_label.as_str() {
         _ if axes.log_y && y_min.is_finite() => y_min.floor(),
         "°C" => (y_min.min(y_max) / 10.0).floor() * 10.0 - 10.0,
@@ -156,7 +156,7 @@ fn draw_panel(
         .draw()
         .map_err(plot_error)?;
     for (n, (series, colour)) in panel.series.iter().zip(COLOURS.iter().cycle()).enumerate() {
-        // Two points are no curve: a line through them would tell of values between.
+        // Two points are no curve: a line through them would suggest values between them.
         let line = series.points.iter().filter(|_| series.points.len() > 2).map(|p| (p.0, p.1));
         chart
             .draw_series(LineSeries::new(line, colour.stroke_width(2)))
@@ -185,7 +185,7 @@ fn draw_panel(
     draw_legend(&mut chart, corner)
 }
 
-/// The mark of the n-th series: a shape of its own, for readers that cannot tell colours.
+/// The mark of the n-th series: a shape of its own, for readers who cannot distinguish colours.
 fn mark(at: (i32, i32), n: usize, colour: RGBColor) -> Polygon<(i32, i32)> {
     const SHAPES: [&[(i32, i32)]; 5] = [
         &[(-2, -4), (2, -4), (4, -2), (4, 2), (2, 4), (-2, 4), (-4, 2), (-4, -2)],

@@ -201,7 +201,7 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
     panels.push(panel("PDU session, by the AMF's limit", lines("pdu_session", &limits)));
     eight.drawing = Drawing::Lines(panels, Axes { log_x: true, log_y: true });
     for (what, title) in metrics {
-        // An average of fewer numbers of UEs would be another quantity.
+        // An average over fewer points would be another quantity.
         let average = |over: &str| {
             let ratio = |ues| results.ratio(&total(what, over, ues), &total(what, SHARED.0, ues));
             mean(UES.map(ratio))

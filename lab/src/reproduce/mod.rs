@@ -1,5 +1,5 @@
-//! `martlet-lab reproduce`: the figures of the four papers in one report, each beside what the
-//! paper says of it.
+//! `martlet-lab reproduce`: the figures of the four papers in one report, each beside the paper's
+//! values.
 //!
 //! The measurements are those of the other experiments, which run as programs of their own; this
 //! module draws their results as the papers do.
@@ -64,7 +64,7 @@ pub struct ReproduceArgs {
     /// Folder for measurements, figures and report (lab-results/reproduce-TIME)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Few rounds, in a few minutes; the report then says that it claims nothing
+    /// Few rounds, in a few minutes; the report is then marked as without claims
     #[arg(long)]
     pub quick: bool,
     /// Draw again from the measurements that --out holds, without measuring
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Without a measurement, each figure says why it has none. The model of the board needs none.
+    /// Without a measurement, each figure has the reason. The model of the board needs none.
     #[test]
     fn all_17_figures_are_in_the_report_of_a_run_that_measured_nothing() {
         let folder = std::env::temp_dir().join(format!("martlet-nothing-{}", std::process::id()));

@@ -1,12 +1,12 @@
-//! What the papers say of their figures: numbers, and where they are found.
+//! The papers' values for their figures, and where the papers have them.
 //!
 //! Each row is a quantity of a figure. The plots themselves are not part of this table: a value
-//! that stands in a plot only has words in place of a number.
+//! that is in a plot only is described in words.
 
 /// The name of a series of values of the paper, which were not measured here.
 pub const SERIES: &str = "the paper";
 
-/// What a paper says of a quantity.
+/// A paper's statement about a quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PaperValue {
     /// A number.
@@ -22,7 +22,7 @@ pub struct Quantity {
     pub figure: &'static str,
     /// The quantity.
     pub what: &'static str,
-    /// What the paper says.
+    /// The statement.
     pub value: PaperValue,
     /// Its unit.
     pub unit: &'static str,

@@ -10,11 +10,11 @@ use martlet_board::{BoardConfig, SimulatedBoard};
 
 const GENERATOR: &str = "generator and receiver alone";
 const BOTH: [(&str, &str); 2] = [("kernel", "vanilla UPF (kernel)"), ("xdp", "XDP UPF")];
-/// What stands where a temperature is modelled.
+/// The note of a figure whose temperature is modelled.
 const MODEL: &str = "No sensor was read: temperatures are those of a simulated board (27 °C room, \
                      50 °C standby, 5 W at full load as in the paper; a time constant of 150 s and \
                      2 W in standby are assumed) for the CPU time that a datapath adds.";
-/// What stands where a board's sensors were read.
+/// The note of a figure whose temperature is read from a board's sensors.
 const SENSORS: &str = "Temperatures are those of this board's hottest sensor.";
 
 pub(super) fn arguments(args: &ReproduceArgs) -> Vec<String> {
@@ -59,7 +59,7 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// A sentence on where the packets went.
+    /// A sentence on the path of the packets.
     fn machine(&self) -> String {
         let place = match self.share {
             Some(share) if share < 1.0 => format!(

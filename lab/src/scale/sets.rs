@@ -62,7 +62,7 @@ struct Measured {
     database: f64,
     /// One UE at a time: the registrations in milliseconds.
     alone: Vec<f64>,
-    /// Registrations with sessions per second, as this machine gave them.
+    /// Registrations with sessions per second, as measured on this machine.
     rate: f64,
 }
 
@@ -215,7 +215,7 @@ async fn measure(
     let (before, database_before, begun) = (running.cpu(), of_database()?, Instant::now());
     attach_all(&measured, at_a_time).await?;
     let rate = ues as f64 / begun.elapsed().as_secs_f64();
-    // What is written behind belongs to the registrations.
+    // Contexts that are written later belong to the registrations, too.
     tokio::time::sleep(FLUSH_TIME).await;
     let (after, database_after) = (running.cpu(), of_database()?);
     let since = |(name, cpu): (String, f64)| {

@@ -7,7 +7,7 @@
 //! | `links` | packets over virtual links: throughput, loss, latency, CPU time |
 //! | `n4` | N4: sessions per second, memory, and packets lost while rules change |
 //! | `onboard` | the study of a satellite board: sessions, shares, memory contention, temperature |
-//! | `external` | UPFs of any maker, by N4, N3 and N6 |
+//! | `external` | UPFs of any vendor, by N4, N3 and N6 |
 //! | `smf` | a minimal SMF |
 //! | `dut` | the device under test: a datapath with sessions, and its links |
 //! | `frames` | a generator that sends frames at a constant rate |
@@ -62,7 +62,7 @@ pub struct UpfArgs {
     /// The least work that covers all code, for a test.
     #[arg(long, hide = true)]
     pub least: bool,
-    /// UPFs of any maker.
+    /// UPFs of any vendor.
     #[command(flatten)]
     pub external: ExternalUpfArgs,
 }
@@ -169,7 +169,7 @@ pub fn run(args: &UpfArgs) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// The measured values mean nothing in a debug build.
+    /// A debug build gives no meaningful values.
     #[test]
     fn cost_links_and_n4_write_raw_data_figures_and_plots() {
         if !nix::unistd::geteuid().is_root() {

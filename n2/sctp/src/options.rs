@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Options {
     /// Requested outbound streams; the peer may accept fewer. TS 38.412, 7 requires at least two.
     pub streams: u16,
-    /// Most inbound streams.
+    /// Maximum number of inbound streams.
     pub max_inbound_streams: u16,
     /// Retransmission timeout before the first measurement (RFC 9260, 16: RTO.Initial).
     pub rto_initial: Duration,

@@ -113,7 +113,7 @@ fn page(amf: &Amf, argument: &str) -> Result<Value, Problem> {
     let request: PageRequest = martlet_nf::oam::read_argument(argument)
         .ok_or_else(|| Problem::new(400, "INVALID_QUERY_PARAM").detail("not a page request"))?;
     let limit = request.limit.clamp(1, MAX_PAGE);
-    // The first rows after the cursor, one more than asked for: the last one tells whether there is
+    // The first rows after the cursor, one more than requested: the last one shows whether there is
     // another page.
     let mut first: BinaryHeap<Row> = BinaryHeap::new();
     let mut matching = 0_usize;
@@ -201,8 +201,7 @@ pub(crate) async fn run(
     answer: oneshot::Sender<Result<Value, Problem>>,
 ) {
     let is_deregistration = matches!(request, OperatorRequest::Deregister);
-    if is_deregistration && ue.connection.is_none() && ue.can_be_paged() && paging::run(ue).await {
-        // The UE's answer to the paging connects it. It is deregistered then.
+    if is_deregistration && paging::before_deregistration(ue).await {
         return ue.task.deferred.push_back(Work::Event(Event::Operator(request, answer)));
     }
     let _ = answer.send(perform(ue, request).await);

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn individual_data_are_not_remembered_beyond_the_limit() {
+    fn individual_data_are_not_stored_beyond_the_limit() {
         let interned = Interned::default();
         let values = |numbers: std::ops::Range<u16>| -> Vec<_> {
             numbers.map(|n| interned.share(access(n))).collect()

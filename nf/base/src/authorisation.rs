@@ -1,14 +1,14 @@
-//! Who may use which service of Martlet's functions (TS 33.501, 13.4.1.1.2): each function puts
-//! this into its NF profile, and the NRF issues tokens accordingly.
+//! The consumers that may use each service of Martlet's functions (TS 33.501, 13.4.1.1.2). Each
+//! function lists them in its NF profile, and the NRF issues tokens accordingly.
 //!
 //! A row names the consumers that a service really has. A service that holds keys has scopes for
 //! groups of its operations, too (TS 29.505, 5; TS 29.519, 5).
 use http::Method;
 use martlet_sbi_api::nnrf_nfmanagement::{NfService, NfType};
 
-/// Reading K and OPc: `QueryAuthSubsData` and the results of authentications.
+/// Reads K and OPc: `QueryAuthSubsData` and the results of authentications.
 const READ_KEYS: &str = "nudr-dr:subscription-data:authentication-subscription:read";
-/// Changing the sequence number, and storing results of authentications.
+/// Changes the sequence number, and stores results of authentications.
 const MODIFY_KEYS: &str = "nudr-dr:subscription-data:authentication-subscription:modify";
 /// Subscription data without keys, and contexts.
 const SUBSCRIPTION_DATA: &str = "nudr-dr:subscription-data";

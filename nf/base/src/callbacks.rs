@@ -1,4 +1,4 @@
-//! Where notifications may go: to registered functions, and to the addresses of
+//! The allowed targets of notifications: registered functions, and the addresses of
 //! `sbi.callbacks.allow`. A consumer cannot have requests sent to any other address, such as the
 //! loopback or the OAM port of a machine.
 use crate::profiles::Profiles;
@@ -12,8 +12,8 @@ use tokio::sync::Mutex;
 
 /// Time for which a registered address stays known without another request to the NRF.
 const VALIDITY: Duration = Duration::from_secs(60);
-/// Least time between two requests to the NRF, whatever consumers ask for. A consumer that may have
-/// registered since the last one waits for the next one.
+/// Minimum time between two requests to the NRF, so that consumers cannot cause more. A consumer
+/// that may have registered since the last request waits for the next one.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 static REFUSED: LazyLock<IntCounter> = LazyLock::new(|| {
@@ -60,7 +60,7 @@ pub fn authorities(profile: &NfProfile) -> Vec<String> {
 /// Host and port of a URI, with the default port of its scheme.
 pub fn authority(uri: &str) -> Option<String> {
     let (root, _) = ApiRoot::split(uri)?;
-    // The part before an @ would be a user's name, and the host another one.
+    // With an @, the part before it is user information and not the host.
     if root.authority.is_empty() || root.authority.contains('@') {
         return None;
     }

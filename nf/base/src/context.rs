@@ -191,8 +191,8 @@ impl NfContext {
         self.callbacks.is_allowed(authority)
     }
 
-    /// As [`NfContext::discover`], for requests about one subscriber or session: while the
-    /// producers stay the same, `key` always gets the same of those that are equally good.
+    /// As [`NfContext::discover`], for requests about one subscriber or session: `key` selects the
+    /// same one of equally good producers until the producers change.
     pub async fn discover_for(
         &self,
         key: &str,
@@ -248,7 +248,7 @@ impl NfContext {
         &self.nrfs
     }
 
-    /// What is missing if no NRF answers: the first one.
+    /// The first NRF, which is reported as missing if no NRF answers.
     pub(crate) fn missing_nrf(&self) -> Option<NotReady> {
         let missing: Option<Vec<NotReady>> =
             self.nrfs.iter().map(|nrf| nrf.state.missing()).collect();
@@ -260,7 +260,7 @@ impl NfContext {
         self.selection.changed().await;
     }
 
-    /// Whether an NRF has the profile was changed.
+    /// Reports whether an NRF has the profile.
     pub(crate) fn registration_changed(&self) {
         self.discovery.set_registered(self.is_registered());
     }
@@ -313,7 +313,7 @@ impl Transport for Watched {
             let mut waiting = PendingRequest::new(&self.inner, &self.discovery, to, &request);
             let answer = self.once(to, request).await;
             waiting.answered();
-            // A slow producer may still process the request: no other one is asked to do the same.
+            // A slow producer may still process the request, so it is not sent to another one.
             let gone = |problem: &Problem| {
                 problem.transport.is_some() && problem.cause() != "TIMED_OUT_REQUEST"
             };

@@ -147,7 +147,7 @@ pub(crate) struct Discovery {
     is_strict: bool,
     state: Mutex<State>,
     turn: AtomicUsize,
-    /// A discovery request got no answer of the NRF.
+    /// The NRF did not answer a discovery request.
     nrf_failed: Notify,
     /// Whether the NRF has the own profile: it sends notifications to registered functions only.
     registered: watch::Sender<bool>,
@@ -338,8 +338,8 @@ impl Discovery {
         Ok(DiscoveryResult { roots, equals, until: Instant::now() + valid })
     }
 
-    /// Among the best producers that are not avoided the one of an affinity, else the next one in
-    /// turn; any other if there is none.
+    /// Selects among the best producers that are not avoided: the one of an affinity, else the next
+    /// one in turn. If all are avoided, selects any.
     fn choose(&self, found: &DiscoveryResult, affinity: Option<&str>) -> Option<ApiRoot> {
         let mut state = self.state();
         let now = Instant::now();
@@ -593,7 +593,7 @@ const STATELESS: [&str; 8] = [
     "nlmf-loc",
     "nnrf-disc",
 ];
-/// Services whose producers have the resources that they created: another one can create one.
+/// Services whose producers hold the resources that they created. Any producer can create one.
 const WITH_RESOURCES: [&str; 4] =
     ["nausf-auth", "npcf-am-policy-control", "npcf-smpolicycontrol", "nchf-convergedcharging"];
 

@@ -33,7 +33,7 @@ pub fn refuse_while(
     routes.into_iter().map(guarded).collect()
 }
 
-/// Whether a producer's answer asks for another one.
+/// Whether a producer's response requests another producer.
 pub(crate) fn is_requested(answer: &Result<Response, Problem>) -> bool {
     match answer {
         Err(problem) => problem.cause() == NF_FAILOVER,

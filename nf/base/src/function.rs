@@ -14,7 +14,7 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
     /// Its own section of the configuration.
     type Config: serde::de::DeserializeOwned + Default + Send;
 
-    /// Creates the function: opens its databases and sockets. The error says what to do.
+    /// Creates the function: opens its databases and sockets. The error has the remedy.
     fn create(
         config: Self::Config,
         context: Arc<NfContext>,

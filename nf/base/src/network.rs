@@ -1,5 +1,5 @@
-//! Requests of the command line that each function answers: what the network consists of, and that
-//! the function is to be drained.
+//! Requests of the command line that each function answers: the list of the network's functions,
+//! and draining.
 use crate::NfContext;
 use crate::profiles::Profiles;
 use martlet_sbi::{BoxFuture, Problem};

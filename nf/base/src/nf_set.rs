@@ -4,7 +4,7 @@
 use martlet_config::Finding;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The bits of a number that name its member begin here.
+/// Lowest bit of the member's number in an allocated number.
 const MEMBER_SHIFT: u32 = 56;
 /// The largest number of a member.
 const MAX_MEMBER: u8 = 127;

@@ -4,7 +4,8 @@ use crate::{
     CommonConfig, NetworkFunction, NfContext, NotReady, Shutdown, StartError, network, registration,
 };
 use martlet_fabric::Fabric;
-use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Router, Tap};
+use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Route, Router, Tap};
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use martlet_sbi_fabric::{FabricBinding, FabricServer};
 use martlet_sbi_http::{HttpServer, LocalSockets, ServerLimits};
 use martlet_tasks::{HandlerEnd, Tasks};
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 /// What the network functions of a process share.
 #[derive(Clone)]
@@ -94,17 +95,16 @@ pub struct RunningNf {
 async fn finished(
     tasks: Tasks,
     mut work: JoinHandle<Result<(), StartError>>,
-    beside: Vec<JoinHandle<()>>,
+    servers: Vec<JoinHandle<()>>,
 ) -> Result<(), StartError> {
     let outcome = tokio::select! {
         biased;
         outcome = &mut work => outcome,
         task = tasks.failed() => Ok(Err(StartError(task))),
     };
-    for task in beside {
-        // The registration ends by itself, after it has deregistered the function; the server is
-        // stopped.
-        task.abort();
+    for server in servers {
+        // The registration ends by itself, after it has deregistered the function.
+        server.abort();
     }
     let name = tasks.name();
     match outcome {
@@ -145,138 +145,212 @@ async fn start_within<F: NetworkFunction>(
     let transport = Arc::new(environment.bindings.clone());
     let context =
         NfContext::new(F::TYPE, common, transport, environment.shutdown.clone()).map_err(named)?;
-    let created = tasks.handle(F::create(config, context.clone())).await;
-    let ended = |end: HandlerEnd| {
-        named(StartError(match end {
-            HandlerEnd::Panicked => "panicked at its start".into(),
-            HandlerEnd::Ended => "ended at its start".into(),
-        }))
-    };
-    let function = created.map_err(ended)?.map_err(named)?;
+    let function = create::<F>(config, &context, tasks).await.map_err(named)?;
 
-    let own = function.routes();
-    let served: Vec<&'static OperationInfo> = own.iter().map(|route| route.operation).collect();
+    let routes = function.routes();
+    let served: Vec<&'static OperationInfo> = routes.iter().map(|route| route.operation).collect();
     let profile = registration::profile(&*function, &context, common, &served);
-    let own = crate::binding::indicate(own, crate::Binding::of(&profile).as_ref());
-    let mut router = Router::new()
-        .serve(own)
-        .serve(context.discovery().routes())
-        .within(tasks.clone())
-        .tap(Arc::new(SbiMetrics { nf: name }));
-    for tap in &environment.taps {
-        router = router.tap(tap.clone());
-    }
-    let at = Some(common.bind);
-    router = router.tap(Arc::new(crate::signalling::SbiRecorder { at }));
-    if crate::capture::wants(crate::capture::Link::Sbi) {
-        router = router.tap(Arc::new(crate::capture::SbiCapture { at }));
-    }
-    let router = Arc::new(router);
+    let routes = crate::binding::indicate(routes, crate::Binding::of(&profile).as_ref());
+    let router = Arc::new(router(routes, &context, common.bind, environment, tasks));
     let authority = common.authority();
     if let Some(local) = environment.bindings.local() {
         local.add(&authority, router.clone());
     }
+    let limits = server_limits(F::TYPE, &context, common, environment).map_err(named)?;
+    let span = tracing::info_span!("nf", nf = name);
+    let mut servers = Vec::new();
+    if let Some(binding) = &environment.fabric {
+        servers.extend(serve_fabric(binding, common, &router, environment, tasks, &span));
+        // Functions without a link over the fabric are called over HTTP/2. None is found there
+        // before the fabric knows this function, unless the manager is down.
+        let _ = tokio::time::timeout(FABRIC_TIMEOUT, binding.fabric().joined()).await;
+    }
+    if environment.listen {
+        let sockets = environment.sockets.as_ref();
+        servers.push(serve_http(sockets, common, router, limits, tasks, &span).await?);
+    }
+
+    let run = function.clone().run(environment.shutdown.clone());
+    let work = spawn_main_loop(run, context.clone(), profile, tasks, span);
+    let shown = function.clone();
+    let reloaded = function.clone();
+    let reload: Reload =
+        Arc::new(move |config| reloaded.reload(*config.downcast::<F::Config>().ok()?));
+    Ok(RunningNf {
+        name,
+        identity: NfIdentity { instance_id: context.instance_id().to_string(), authority },
+        handle: NfHandle {
+            status: Arc::new(move || shown.status()),
+            ask: ask_source(name, function.clone(), context.clone()),
+            reload: Some(reload),
+            ready: readiness(name, function.clone(), context),
+            tasks: tasks.clone(),
+            function: Some(function),
+        },
+        finished: Box::pin(finished(tasks.clone(), work, servers)),
+    })
+}
+
+/// Creates the function within its tasks, which contain a panic.
+async fn create<F: NetworkFunction>(
+    config: F::Config,
+    context: &Arc<NfContext>,
+    tasks: &Tasks,
+) -> Result<Arc<F>, StartError> {
+    let created = tasks.handle(F::create(config, context.clone())).await;
+    created.map_err(|end| {
+        StartError(match end {
+            HandlerEnd::Panicked => "panicked at its start".into(),
+            HandlerEnd::Ended => "ended at its start".into(),
+        })
+    })?
+}
+
+/// The router of its services, with the observers of exchanges.
+fn router(
+    routes: Vec<Route>,
+    context: &NfContext,
+    address: SocketAddr,
+    environment: &Environment,
+    tasks: &Tasks,
+) -> Router {
+    let mut router = Router::new()
+        .serve(routes)
+        .serve(context.discovery().routes())
+        .within(tasks.clone())
+        .tap(Arc::new(SbiMetrics { nf: tasks.name() }));
+    for tap in &environment.taps {
+        router = router.tap(tap.clone());
+    }
+    let at = Some(address);
+    router = router.tap(Arc::new(crate::signalling::SbiRecorder { at }));
+    if crate::capture::wants(crate::capture::Link::Sbi) {
+        router = router.tap(Arc::new(crate::capture::SbiCapture { at }));
+    }
+    router
+}
+
+/// The limits of its HTTP server, which requires access tokens if a key for them is configured.
+fn server_limits(
+    nf_type: NfType,
+    context: &NfContext,
+    common: &CommonConfig,
+    environment: &Environment,
+) -> Result<ServerLimits, StartError> {
     let mut limits = environment.limits.clone();
     if let Some(file) = &common.token_key {
         let has_operation_scopes = !common.service_tokens;
         let (id, file) = (context.instance_id(), Path::new(file));
-        let guard = crate::tokens::guard(F::TYPE, id, file, has_operation_scopes);
-        limits.guard = Some(guard.map_err(named)?);
+        limits.guard = Some(crate::tokens::guard(nf_type, id, file, has_operation_scopes)?);
     }
-    let span = tracing::info_span!("nf", nf = name);
-    let mut beside = Vec::new();
-    if let Some(binding) = &environment.fabric {
-        let fabric = binding.fabric();
-        let server = FabricServer::bind(binding, &authority, router.clone());
-        beside.push(tasks.spawn_essential("fabric server", server.run()));
-        let server =
-            over_sockets(fabric.clone(), common.bind, router.clone(), environment.limits.clone());
-        beside.push(tasks.spawn_essential("socket server", server.instrument(span.clone())));
-        // Functions without a link over the fabric are called over HTTP/2. None is found there
-        // before the fabric knows this function, unless the manager is down.
-        let _ = tokio::time::timeout(FABRIC_TIMEOUT, fabric.joined()).await;
-    }
-    if environment.listen {
-        let failed = |e: std::io::Error| {
-            named(StartError(format!("{e}; is another core running? Else change sbi.{name}")))
-        };
-        match &environment.sockets {
-            Some(sockets) => {
-                let listener = sockets.bind(&authority).await.map_err(failed)?;
-                let server = HttpServer::over(listener, router, limits);
-                let server = server.run().instrument(span.clone());
-                beside.push(tasks.spawn_essential("HTTP server", server));
-            }
-            None => {
-                let server = HttpServer::bind(common.bind, router, limits).await.map_err(failed)?;
-                let server = server.run().instrument(span.clone());
-                beside.push(tasks.spawn_essential("HTTP server", server));
-            }
-        }
-    }
+    Ok(limits)
+}
 
-    let shutdown = environment.shutdown.clone();
-    let (run, task_context) = (function.clone().run(shutdown), context.clone());
-    // The profile stays at the NRF while the function ends its running procedures.
-    let (end, ended) = Shutdown::new();
-    let registered = registration::maintain(task_context, profile, ended);
-    let is_nrf = name == "nrf";
-    let work = tasks.spawn_essential(
-        "main loop",
-        async move {
-            if is_nrf {
-                return run.await;
-            }
-            let registered = registered.in_current_span();
-            let registered = martlet_tasks::spawn_essential("registration", registered);
-            let outcome = run.await;
-            end.trigger();
-            // With a time limit: the NRF may have ended.
-            let _ = tokio::time::timeout(Duration::from_millis(500), registered).await;
-            outcome
+/// Serves calls over the fabric, and HTTP over its sockets.
+fn serve_fabric(
+    binding: &FabricBinding,
+    common: &CommonConfig,
+    router: &Arc<Router>,
+    environment: &Environment,
+    tasks: &Tasks,
+    span: &Span,
+) -> [JoinHandle<()>; 2] {
+    let fabric = binding.fabric().clone();
+    let calls = FabricServer::bind(binding, &common.authority(), router.clone());
+    let sockets = over_sockets(fabric, common.bind, router.clone(), environment.limits.clone());
+    [
+        tasks.spawn_essential("fabric server", calls.run()),
+        tasks.spawn_essential("socket server", sockets.instrument(span.clone())),
+    ]
+}
+
+/// Serves HTTP over TCP, or over a unix socket instead.
+async fn serve_http(
+    sockets: Option<&LocalSockets>,
+    common: &CommonConfig,
+    router: Arc<Router>,
+    limits: ServerLimits,
+    tasks: &Tasks,
+    span: &Span,
+) -> Result<JoinHandle<()>, StartError> {
+    let name = tasks.name();
+    let failed = |e: std::io::Error| {
+        StartError(format!("{name}: {e}; is another core running? Else change sbi.{name}"))
+    };
+    Ok(match sockets {
+        Some(sockets) => {
+            let listener = sockets.bind(&common.authority()).await.map_err(failed)?;
+            let server = HttpServer::over(listener, router, limits).run();
+            tasks.spawn_essential("HTTP server", server.instrument(span.clone()))
         }
-        .instrument(span),
-    );
-    let instance_id = context.instance_id().to_string();
-    let (asked, of_all) = (function.clone(), context.clone());
-    let ask: AskSource = Arc::new(move |question: &str| {
+        None => {
+            let server = HttpServer::bind(common.bind, router, limits).await.map_err(failed)?.run();
+            tasks.spawn_essential("HTTP server", server.instrument(span.clone()))
+        }
+    })
+}
+
+/// Runs the function, registered with the NRF. The profile stays at the NRF while the function ends
+/// its running procedures.
+fn spawn_main_loop(
+    run: impl Future<Output = Result<(), StartError>> + Send + 'static,
+    context: Arc<NfContext>,
+    profile: NfProfile,
+    tasks: &Tasks,
+    span: Span,
+) -> JoinHandle<Result<(), StartError>> {
+    let (end, ended) = Shutdown::new();
+    let registered = registration::maintain(context, profile, ended);
+    let is_nrf = tasks.name() == "nrf";
+    let work = async move {
+        if is_nrf {
+            return run.await;
+        }
+        let registered = registered.in_current_span();
+        let registered = martlet_tasks::spawn_essential("registration", registered);
+        let outcome = run.await;
+        end.trigger();
+        // With a time limit: the NRF may have ended.
+        let _ = tokio::time::timeout(Duration::from_millis(500), registered).await;
+        outcome
+    };
+    tasks.spawn_essential("main loop", work.instrument(span))
+}
+
+/// Passes requests of the command line to a function.
+fn ask_source<F: NetworkFunction>(
+    name: &'static str,
+    function: Arc<F>,
+    context: Arc<NfContext>,
+) -> AskSource {
+    Arc::new(move |question: &str| {
         if let Some(answer) = crate::signalling::ask(question) {
             return Some(Box::pin(std::future::ready(answer)));
         }
-        network::ask(&of_all, name, question).or_else(|| asked.ask(question))
-    });
-    let (asked, known) = (function.clone(), context.clone());
-    let ready: Ready = Arc::new(move || {
-        let registered = || match (is_nrf || known.is_registered(), known.missing_nrf()) {
+        network::ask(&context, name, question).or_else(|| function.ask(question))
+    })
+}
+
+/// Whether a function is ready: by itself, and registered with an NRF.
+fn readiness<F: NetworkFunction>(
+    name: &'static str,
+    function: Arc<F>,
+    context: Arc<NfContext>,
+) -> Ready {
+    let is_nrf = name == "nrf";
+    Arc::new(move || {
+        let registered = || match (is_nrf || context.is_registered(), context.missing_nrf()) {
             (_, Some(missing)) => Err(missing),
             (true, None) => Ok(()),
             (false, None) => Err(NotReady::Waiting("not registered with the NRF yet")),
         };
         // All that is missing, in one answer.
         let missing: Vec<NotReady> =
-            [asked.ready(), registered()].into_iter().filter_map(Result::err).collect();
+            [function.ready(), registered()].into_iter().filter_map(Result::err).collect();
         match missing.is_empty() {
             true => Ok(()),
             false => Err(NotReady::Function { name, missing }),
         }
-    });
-    let task_context = function.clone();
-    let reload: Reload =
-        Arc::new(move |config| task_context.reload(*config.downcast::<F::Config>().ok()?));
-    let shown = function.clone();
-    let status = Arc::new(move || shown.status());
-    Ok(RunningNf {
-        name,
-        identity: NfIdentity { instance_id, authority },
-        handle: NfHandle {
-            status,
-            ask,
-            reload: Some(reload),
-            ready,
-            tasks: tasks.clone(),
-            function: Some(function),
-        },
-        finished: Box::pin(finished(tasks.clone(), work, beside)),
     })
 }
 

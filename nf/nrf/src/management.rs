@@ -104,9 +104,8 @@ impl NfManagement for Nrf {
                 seen: Instant::now(),
                 is_restored: false,
             };
-            let before = state.registry.put(entry).map_err(|()| {
-                Problem::new(500, "INSUFFICIENT_RESOURCES")
-                    .detail("the table of instances is full: raise nrf.max_instances")
+            let before = state.registry.put(entry).map_err(|full| {
+                Problem::new(500, "INSUFFICIENT_RESOURCES").detail(full.to_string())
             })?;
             (before, replaced)
         };
@@ -209,8 +208,7 @@ impl NfManagement for Nrf {
         };
         expired.iter().for_each(|id| self.persist_subscription(id));
         let held = added.map_err(|limit| {
-            Problem::new(500, "INSUFFICIENT_RESOURCES")
-                .detail(format!("too many subscriptions: raise nrf.{limit}"))
+            Problem::new(500, "INSUFFICIENT_RESOURCES").detail(limit.to_string())
         })?;
         let id = held.subscription_id.as_deref().unwrap_or_default();
         self.persist_subscription(id);

@@ -1,6 +1,7 @@
 //! The table of registered instances.
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfStatus};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -22,6 +23,18 @@ pub struct Entry {
     /// It registered with an earlier process of the NRF, and has sent no heartbeat since.
     pub is_restored: bool,
 }
+
+/// The table has `nrf.max_instances` instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegistryFull;
+
+impl fmt::Display for RegistryFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the table of instances is full: raise nrf.max_instances")
+    }
+}
+
+impl std::error::Error for RegistryFull {}
 
 /// What happened to an instance without heartbeats.
 pub enum Overdue {
@@ -71,11 +84,14 @@ impl Registry {
         all
     }
 
-    /// Adds or replaces an instance. Returns the previous profile; `Err` if the table is full.
-    pub fn put(&mut self, entry: Entry) -> Result<Option<NfProfile>, ()> {
+    /// Adds or replaces an instance. Returns the previous profile.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn put(&mut self, entry: Entry) -> Result<Option<NfProfile>, RegistryFull> {
         let id = entry.profile.nf_instance_id.to_string();
         if self.entries.len() >= self.max && !self.entries.contains_key(&id) {
-            return Err(());
+            return Err(RegistryFull);
         }
         Ok(self.entries.insert(id, entry).map(|before| before.profile))
     }

@@ -3,6 +3,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
     NfProfile, NotificationEventType, SubscrCond, SubscriptionData,
 };
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -14,6 +15,29 @@ struct Subscription {
     consumer: String,
     until: Instant,
 }
+
+/// The limit that a new subscription would exceed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubscriptionLimit {
+    /// Subscriptions of all consumers.
+    Total,
+    /// Subscriptions whose notifications go to one host and port.
+    PerConsumer,
+}
+
+impl fmt::Display for SubscriptionLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whose, key) = match self {
+            SubscriptionLimit::Total => ("", "max_subscriptions"),
+            SubscriptionLimit::PerConsumer => {
+                (" of this consumer", "max_subscriptions_per_consumer")
+            }
+        };
+        write!(f, "too many subscriptions{whose}: raise nrf.{key}")
+    }
+}
+
+impl std::error::Error for SubscriptionLimit {}
 
 /// The table, limited in size.
 pub struct Subscriptions {
@@ -29,8 +53,10 @@ impl Subscriptions {
         Subscriptions { held: BTreeMap::new(), last: 0, max, max_per_consumer }
     }
 
-    /// Adds a subscription and returns its identity; the key of the limit that it exceeds
-    /// otherwise.
+    /// Adds a subscription and returns it with its identity.
+    ///
+    /// # Errors
+    /// The subscription exceeds a limit.
     pub fn add(
         &mut self,
         mut data: SubscriptionData,
@@ -38,13 +64,13 @@ impl Subscriptions {
         consumer: String,
         now: Instant,
         valid: Duration,
-    ) -> Result<SubscriptionData, &'static str> {
+    ) -> Result<SubscriptionData, SubscriptionLimit> {
         if self.held.len() >= self.max {
-            return Err("max_subscriptions");
+            return Err(SubscriptionLimit::Total);
         }
         let own = self.held.values().filter(|held| held.consumer == consumer).count();
         if own >= self.max_per_consumer {
-            return Err("max_subscriptions_per_consumer");
+            return Err(SubscriptionLimit::PerConsumer);
         }
         self.last += 1;
         let id = self.last.to_string();

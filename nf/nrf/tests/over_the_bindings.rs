@@ -199,7 +199,7 @@ impl NfStatusCallback for Listener {
 }
 
 #[tokio::test(start_paused = true)]
-async fn subscribers_hear_of_instances_also_of_those_that_fall_silent() {
+async fn subscribers_are_notified_of_instances_and_of_missing_heartbeats() {
     let consumer = nrf(false, 47103).await;
     let listener = Arc::new(Listener::default());
     let router = martlet_sbi::Router::new().serve(NNRF_NFSTATUS_CALLBACK.routes(listener.clone()));

@@ -420,7 +420,7 @@ impl Sessions {
         Some(session.clone())
     }
 
-    /// Whether a session has not been ended. It is not used by this.
+    /// Whether a session has not ended. The check does not count as a use of the session.
     pub fn is_alive(&self, id: &str, longest: Duration) -> bool {
         let all = self.all();
         all.get(&sha256(id)).is_some_and(|session| session.started.elapsed() < longest)

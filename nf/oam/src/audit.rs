@@ -65,7 +65,7 @@ pub struct Audit(Mutex<()>);
 pub struct Change {
     /// Who did it.
     pub who: String,
-    /// How the caller came.
+    /// How the request arrived.
     pub via: &'static str,
     /// What was done.
     pub what: &'static str,

@@ -1,5 +1,6 @@
 //! Periodic location requests: a UE is located again and again, and its track is kept. Tracks are
 //! personal data: they stay in memory, and end with the process.
+use crate::access_error::AccessError;
 use crate::accounts;
 use crate::problem::Failure;
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,17 @@ struct State {
 /// All periodic requests.
 #[derive(Default)]
 pub struct LocationRequests(Mutex<State>);
+
+/// Why a UE was not located.
+#[derive(Debug, thiserror::Error)]
+pub enum LocateError {
+    /// The response has no position.
+    #[error("no position")]
+    NoPosition,
+    /// The core returned an error.
+    #[error(transparent)]
+    Core(#[from] AccessError),
+}
 
 /// The position that a location response has (TS 29.572, LocationData).
 pub fn position(location: &Value) -> Option<Position> {
@@ -213,7 +225,7 @@ impl LocationRequests {
     }
 
     /// Adds the outcome of an attempt.
-    pub fn add_outcome(&self, id: &str, outcome: &Result<Position, String>) {
+    pub fn add_outcome(&self, id: &str, outcome: &Result<Position, LocateError>) {
         self.change(id, |request| match outcome {
             Ok(position) => {
                 if request.positions.len() >= MAX_POSITIONS {
@@ -224,7 +236,7 @@ impl LocationRequests {
             }
             Err(why) => {
                 request.failures += 1;
-                request.last_failure = Some(why.clone());
+                request.last_failure = Some(why.to_string());
             }
         });
     }
@@ -269,7 +281,7 @@ mod tests {
             transport: None,
         };
         (0..MAX_POSITIONS + 5).for_each(|_| all.add_outcome("1", &Ok(found.clone())));
-        all.add_outcome("1", &Err("no answer".into()));
+        all.add_outcome("1", &Err(LocateError::NoPosition));
         let request = all.get("1").unwrap();
         assert_eq!((request.positions.len(), request.failures), (MAX_POSITIONS, 1));
         assert_eq!(all.list().last().unwrap().positions.len(), 1);

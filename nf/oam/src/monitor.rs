@@ -77,7 +77,7 @@ pub struct UpfFigures {
     /// Whether it is associated.
     pub associated: bool,
     /// Bits per second from UEs, without tunnel headers. Null, like all rates here, if the UPF does
-    /// not report figures to this core, as one of another maker.
+    /// not report figures to this core, as one of another vendor.
     #[serde(default)]
     pub uplink_bps: Option<f64>,
     /// Bits per second to UEs.
@@ -447,7 +447,7 @@ fn rates(traffic: &Traffic, now: &mut Overview) {
         (upf.uplink_pps, upf.downlink_pps) = (Some(rates.pps[0]), Some(rates.pps[1]));
         (upf.drops_per_s, upf.sessions) = (Some(rates.drops_per_s), Some(rates.sessions));
     }
-    // Without a UPF that reports figures nothing is known, rather than nothing forwarded.
+    // Without a UPF that reports figures the rates are unknown, and not zero.
     let of_peer = |interface: LineInterface, peer: &str| {
         let of_it = |line: &&LineFigures| line.interface == interface && line.peer == peer;
         let lines = traffic.lines.iter().filter(of_it);

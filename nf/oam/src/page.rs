@@ -84,8 +84,8 @@ pub fn check_if_match(headers: &HeaderMap, current: Option<&str>) -> Result<(), 
 }
 
 /// Refuses a change if the caller sends `If-None-Match` and that is met by the current version: `*`
-/// by any, so that the caller replaces nothing that it does not know (RFC 9110, 13.1.2). `current`
-/// is the entity tag, or `None` if there is no version. The header may be left out.
+/// by any, so that the caller replaces no version that it has not read (RFC 9110, 13.1.2).
+/// `current` is the entity tag, or `None` if there is no version. The header may be left out.
 pub fn check_if_none_match(headers: &HeaderMap, current: Option<&str>) -> Result<(), Failure> {
     let Some(value) = headers.get(header::IF_NONE_MATCH) else { return Ok(()) };
     let wanted = value.to_str().map_err(|_| {

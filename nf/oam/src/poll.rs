@@ -14,7 +14,7 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(60);
 const AFTER_VIEWERS: Duration = Duration::from_secs(5);
 /// Age of figures from which a reader causes a poll.
 const STALE: Duration = Duration::from_secs(2);
-/// How long certificates are believed to be the same.
+/// Interval between two reads of the certificates.
 const CERTIFICATES: Duration = Duration::from_secs(3600);
 
 /// How long the AMF may take to name the UEs that changed.
@@ -40,11 +40,11 @@ async fn changed_ues(oam: &Oam, last: &mut Option<u64>) -> Option<Value> {
         .then(|| json!({"supis": changed.supis, "complete": changed.complete}))
 }
 
-/// Polls the core unless it was polled meanwhile.
-async fn poll(oam: &Oam, age: Duration) {
+/// Polls the core unless it was polled meanwhile. Returns the status that it read.
+async fn poll(oam: &Oam, age: Duration) -> Option<Value> {
     let mut polled = oam.polled.lock().await;
     if polled.last.is_some_and(|last| last.elapsed() < age) {
-        return;
+        return None;
     }
     if polled.certificates_at.is_none_or(|at| at.elapsed() >= CERTIFICATES) {
         polled.certificates =
@@ -65,11 +65,12 @@ async fn poll(oam: &Oam, age: Duration) {
         oam.events.push("ue_state", &event);
     }
     polled.last = Some(Instant::now());
+    Some(status)
 }
 
-/// Polls the core if the figures are old.
-pub async fn refresh(oam: &Oam) {
-    poll(oam, STALE).await;
+/// Polls the core if the figures are old. Returns the status that it read.
+pub async fn refresh(oam: &Oam) -> Option<Value> {
+    poll(oam, STALE).await
 }
 
 /// Polls the core until the future is dropped.

@@ -1,4 +1,4 @@
-//! What the last poll of the core left.
+//! The results of the last poll of the core.
 use serde_json::Value;
 use std::time::Instant;
 

@@ -60,7 +60,7 @@ impl Server {
     /// Binds the listeners.
     ///
     /// # Errors
-    /// The error says what to change in the configuration.
+    /// The error names the change of the configuration that is needed.
     pub async fn bind(endpoint: &Endpoint) -> std::io::Result<Server> {
         let named = |key: &str, error: Error| {
             Error::new(error.kind(), format!("{error}; change `oam.api.{key}`"))

@@ -1,5 +1,5 @@
-//! The recorded signalling of a UE: which of the messages that the functions recorded are of the
-//! UE, and the same as a file for Wireshark.
+//! The recorded signalling of a UE: selects its messages among those that the functions recorded,
+//! and writes them as a file for Wireshark.
 use crate::problem::Failure;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -112,7 +112,7 @@ impl Recording {
             let lasting: Vec<&str> =
                 all.iter().map(String::as_str).filter(|one| !is_reused(one)).collect();
             let supis = lasting.iter().filter(|one| is_supi(one)).count();
-            // A body that names several UEs makes them no single one.
+            // Identities of several UEs in one body do not belong to one UE.
             if supis > 1 { Vec::new() } else { lasting }
         };
         let mut groups: Vec<Vec<&str>> = self.items.iter().map(group).collect();

@@ -59,7 +59,7 @@ pub struct Oam {
     pub events: Events,
     /// Figures and alarms.
     pub monitor: Monitor,
-    /// What the last poll of the core left.
+    /// The results of the last poll of the core.
     pub polled: tokio::sync::Mutex<Polled>,
     /// Jobs.
     pub jobs: Jobs,

@@ -65,7 +65,7 @@ impl Throttle {
         })
     }
 
-    /// Whether a name is not locked out. An error is the number of seconds of the rest.
+    /// Whether a name is not locked out. An error is the number of remaining seconds.
     pub fn may_sign_in(&self, name: &str, now: Instant) -> Result<(), u64> {
         self.with(name, now, |caller| {
             if caller.failures < self.max_failures {

@@ -1,7 +1,7 @@
 //! Rates of the user plane: by UPF, and by line between UPFs, gNBs and data networks.
 //!
 //! A UPF counts bytes since its start. A rate is the growth between two polls by the clock of that
-//! UPF. A UPF that does not report to this core, such as one of another maker, has no rates.
+//! UPF. A UPF that does not report to this core, such as one of another vendor, has no rates.
 use crate::core_status::of_all;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

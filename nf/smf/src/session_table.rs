@@ -297,7 +297,7 @@ impl SessionLayer for SessionTable {
         let all = tables.by_reference.values().filter(|entry| entry.left_upf == Some(upf));
         let sessions = all.filter(|entry| entry.handle.send(SessionEvent::UpfReturned)).count();
         if sessions > 0 {
-            tracing::info!(%upf, sessions, "UPF is back, its sessions return");
+            tracing::info!(%upf, sessions, "UPF associated again, moving its sessions back");
         }
     }
 }

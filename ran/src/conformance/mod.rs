@@ -5,7 +5,7 @@
 //! [`cases_markdown`] lists them. A case passes, fails with what was received instead of what the
 //! clause requires, or is not run, with what it lacks.
 //!
-//! | module | what it holds |
+//! | module | what it contains |
 //! | --- | --- |
 //! | `case` | [`Case`]: a behaviour, its clause, and what it requires |
 //! | `bench` | [`Bench`]: the core under test, its subscribers, the gNBs of a case |

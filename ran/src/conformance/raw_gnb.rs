@@ -361,7 +361,7 @@ impl RawGnb {
         Ok(())
     }
 
-    /// Registers a UE, and lets it answer what the AMF sends until nothing more comes.
+    /// Registers a UE, and lets it answer what the AMF sends until the AMF is silent.
     pub async fn register(&self, ue: &mut RawUe) -> Result<Ids, Unmet> {
         let request = ue.registration_request()?;
         self.send_nas(ue, &request).await?;
@@ -393,7 +393,7 @@ impl RawGnb {
         failed("no AUTHENTICATION REQUEST")
     }
 
-    /// Lets a UE answer what the AMF sends, until nothing more comes.
+    /// Lets a UE answer what the AMF sends, until the AMF is silent.
     pub async fn settle(&self, ue: &mut RawUe) -> Result<(), Unmet> {
         while let Some(nas) = self.next_nas_soon(ue).await? {
             for answer in ue.receive(&nas) {
@@ -403,7 +403,7 @@ impl RawGnb {
         Ok(())
     }
 
-    /// Drops messages until nothing more comes.
+    /// Drops messages until the AMF is silent.
     pub async fn drain(&self) {
         while self.within(self.silence).await.is_ok_and(|pdu| pdu.is_some()) {}
     }
@@ -427,7 +427,7 @@ impl RawGnb {
         &self.config
     }
 
-    /// The octets of its PLMN, as in identities.
+    /// Its PLMN as in identities.
     pub fn plmn(&self) -> [u8; 3] {
         self.identity.plmn.0
     }

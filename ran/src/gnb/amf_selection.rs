@@ -16,7 +16,7 @@ impl Gnb {
         let available = self.available_associations();
         let amf = |gnb: &Gnb| Some(AmfInfo { capacity: gnb.amf_capacity(), ..gnb.amf()?.clone() });
         let amfs: Vec<AmfInfo> = available.iter().filter_map(amf).collect();
-        // All have completed NG setup, or none is chosen.
+        // An association is selected after all have completed NG setup.
         if amfs.len() != available.len() {
             return None;
         }

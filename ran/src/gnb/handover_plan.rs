@@ -1,4 +1,4 @@
-//! How a simulated handover is to go, and how it went.
+//! The plan of a simulated handover, and its result.
 use martlet_ngap::transfer::UserPlaneSecurity;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub enum HandoverScript {
     NasContainerDamaged,
 }
 
-/// How an N2 handover is to go (TS 23.502, 4.9.1.3).
+/// The plan of an N2 handover (TS 23.502, 4.9.1.3).
 #[derive(Debug, Clone, Default)]
 pub struct HandoverPlan {
     /// Source and target have a direct forwarding path.
@@ -35,13 +35,13 @@ pub struct HandoverPlan {
     pub script: HandoverScript,
 }
 
-/// How an Xn handover is to go (TS 23.502, 4.9.1.2).
+/// The plan of an Xn handover (TS 23.502, 4.9.1.2).
 #[derive(Debug, Clone, Default)]
 pub struct XnHandoverPlan {
     /// PDU session identities that the target does not take over.
     pub lost: Vec<u8>,
-    /// NR ciphering and integrity algorithms that the target reports in place of the UE's own
-    /// security capabilities (TS 38.413, 9.3.1.86).
+    /// NR ciphering and integrity algorithms that the target reports in place of the UE's security
+    /// capabilities (TS 38.413, 9.3.1.86).
     pub capability: Option<(u8, u8)>,
     /// Security indication that the target reports in place of the SMF's.
     pub up_security: Option<UserPlaneSecurity>,

@@ -100,7 +100,7 @@ struct Inner {
     overflows: AtomicU64,
     /// Between OVERLOAD START and OVERLOAD STOP.
     overloaded: AtomicBool,
-    /// Messages for UEs that it does not have are ignored.
+    /// Messages for unknown UEs are ignored.
     ignores_unknown: AtomicBool,
     /// Number of GUAMIs in AMF STATUS INDICATIONs.
     unavailable_guamis: AtomicU64,
@@ -270,8 +270,8 @@ impl Gnb {
         self.0.ues.counts()
     }
 
-    /// Ignores messages for UEs that it does not have, in place of ERROR INDICATION, as if UEs did
-    /// not answer that a test has sent messages of.
+    /// Ignores messages for unknown UEs, in place of ERROR INDICATION. A test that sends messages
+    /// of UEs itself uses it, so that these UEs seem not to answer.
     pub fn ignore_unknown_ues(&self) {
         self.0.ignores_unknown.store(true, Ordering::Relaxed);
     }

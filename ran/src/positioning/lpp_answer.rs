@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// `ssrsrpReq` and `ssrsrpSup` (TS 37.355, 6.5.9).
 const SS_RSRP: usize = 0;
-/// Most cells of a list (TS 37.355, 6.5.9).
+/// Maximum number of cells of a list (TS 37.355, 6.5.9).
 const MAX_CELLS: usize = 32;
 
 /// Assistance data from the network (TS 37.355, 5.2).
@@ -15,7 +15,7 @@ pub(super) struct AssistanceData {
     signals: Vec<timing::Signal>,
 }
 
-/// Most stored signals.
+/// Maximum number of stored signals.
 const MAX_SIGNALS: usize = 256;
 
 /// The answer to an LPP message, if there is one.

@@ -192,5 +192,5 @@ pub(super) fn round_trips(
     })
 }
 
-/// Most elements of a measurement list (TS 37.355, 6.5.12: nrMaxTRPs).
+/// Maximum number of elements of a measurement list (TS 37.355, 6.5.12: nrMaxTRPs).
 const MAX_ELEMENTS: usize = 256;

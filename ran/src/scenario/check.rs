@@ -490,7 +490,7 @@ steps:
   - raw_nas: {hex: 7e00}
   - replay: {}
   - wrong_mac: {}
-  - gnb_vanishes: gnb-1
+  - gnb_abort: gnb-1
 "#;
 
     #[test]
@@ -537,7 +537,8 @@ steps:
             ("parallel: 2", "parallel: 0", "at least 1"),
             ("session: 0}", "session: 4}", "number 0"),
             ("wait: 1.5s", "wait: long", "250ms"),
-            ("gnb_vanishes: gnb-1", "gnb_vanishes: gnb-7", "gnb-7"),
+            ("gnb_abort: gnb-1", "gnb_abort: gnb-7", "gnb-7"),
+            ("gnb_abort: gnb-1", "gnb_vanishes: gnb-1", "this key is now steps[12].gnb_abort"),
             ("hex: 7e00", "hex: xy", "hexadecimal"),
             ("key_id: 1", "key_id: 0", "key_id"),
             ("netns: auto", "netns: ue", "ue-{n}"),

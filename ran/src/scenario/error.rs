@@ -17,7 +17,7 @@ pub enum SectionError {
     Nai {
         /// The identifier.
         nai: String,
-        /// Why it is none.
+        /// Why it is invalid.
         reason: String,
     },
     /// No gNB for the group.

@@ -300,7 +300,7 @@ pub enum Step {
     /// Sends bytes as an NGAP message.
     RawNgap(RawNgap),
     /// Aborts the gNB's association.
-    GnbVanishes(String),
+    GnbAbort(String),
     /// Shuts the gNB's association down gracefully.
     GnbShutdown(String),
     /// Connects a gNB that lost its association, or that was expected to fail at the start.
@@ -450,7 +450,7 @@ impl Step {
             Step::WrongMac(_) => "wrong_mac",
             Step::RawNas(_) => "raw_nas",
             Step::RawNgap(_) => "raw_ngap",
-            Step::GnbVanishes(_) => "gnb_vanishes",
+            Step::GnbAbort(_) => "gnb_abort",
             Step::GnbShutdown(_) => "gnb_shutdown",
             Step::GnbConnects(_) => "gnb_connects",
         }
@@ -476,7 +476,7 @@ impl Step {
             Step::Wait(_)
             | Step::Repeat(_)
             | Step::RawNgap(_)
-            | Step::GnbVanishes(_)
+            | Step::GnbAbort(_)
             | Step::GnbShutdown(_)
             | Step::GnbConnects(_) => None,
         }
@@ -486,9 +486,7 @@ impl Step {
     pub fn gnb(&self) -> Option<&str> {
         match self {
             Step::RawNgap(r) => Some(&r.gnb),
-            Step::GnbVanishes(name) | Step::GnbShutdown(name) | Step::GnbConnects(name) => {
-                Some(name)
-            }
+            Step::GnbAbort(name) | Step::GnbShutdown(name) | Step::GnbConnects(name) => Some(name),
             _ => None,
         }
     }

@@ -364,7 +364,7 @@ impl Player {
                 };
                 self.count(number, name, 1, outcome.err());
             }
-            Step::GnbVanishes(gnb) => {
+            Step::GnbAbort(gnb) => {
                 let gnb = self.gnb(gnb)?;
                 gnb.abort();
                 self.wait_until_lost(number, name, &gnb).await;

@@ -119,7 +119,7 @@ async fn a_scenario_is_played_over_sctp_and_gtp_u() {
     assert_eq!(played.report.steps.len(), 12);
 }
 
-const VANISHING: &str = r#"
+const ABORTED: &str = r#"
 name: gNBs come and go
 gnbs:
   - {name: gnb-1, plmn: 001-01, gnb_id: 1, amf: 127.77.10.5, n2_local: 127.77.10.2, n3: 127.77.10.2}
@@ -132,7 +132,7 @@ ues:
     opc: "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
 steps:
   - register: {}
-  - gnb_vanishes: gnb-1
+  - gnb_abort: gnb-1
   - register: {expect: failed}
   - gnb_connects: gnb-1
   - register_by_suci: {}
@@ -151,7 +151,7 @@ async fn gnbs_lose_their_association_and_connect_again() {
     let amf = Ipv4Addr::new(127, 77, 10, 5);
     let listener =
         stack.listen(&[amf.into()], 38412, &Options::default()).await.expect("a listener");
-    let scenario = parse("vanishing.yaml", VANISHING).unwrap_or_else(|report| panic!("{report}"));
+    let scenario = parse("aborted.yaml", ABORTED).unwrap_or_else(|report| panic!("{report}"));
     let core = async {
         let mut first = bridge(listener.accept().await.expect("gnb-1"));
         first.accept_setup().await;
@@ -160,7 +160,7 @@ async fn gnbs_lose_their_association_and_connect_again() {
         first.register(1).await;
         let mut again = bridge(listener.accept().await.expect("gnb-1 again"));
         again.accept_setup().await;
-        // The USIM does not take a sequence number twice.
+        // The USIM accepts a sequence number once.
         again.network.sqn = 0x1000;
         again.register(2).await;
         again.release().await;

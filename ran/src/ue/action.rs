@@ -42,7 +42,7 @@ pub enum Action {
     Event(Event),
 }
 
-/// What a registration gave the UE (TS 24.501, 8.2.7).
+/// What the UE received with a registration (TS 24.501, 8.2.7).
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegistrationOutcome {
     /// The 5G-GUTI that the UE has now.
@@ -110,24 +110,24 @@ impl PduSession {
     }
 }
 
-/// The name of a 5GMM cause in parentheses, behind a blank (TS 24.501, table 9.11.3.2.1); empty for
+/// The name of a 5GMM cause in parentheses, after a blank (TS 24.501, table 9.11.3.2.1); empty for
 /// one without.
 pub fn mm_cause_name(cause: u8) -> String {
     GmmCause::from_u8(cause).map(|cause| format!(" ({})", cause.description())).unwrap_or_default()
 }
 
-/// The name of a 5GSM cause in parentheses, behind a blank (TS 24.501, table 9.11.4.2.1); empty for
+/// The name of a 5GSM cause in parentheses, after a blank (TS 24.501, table 9.11.4.2.1); empty for
 /// one without.
 pub fn sm_cause_name(cause: u8) -> String {
     GsmCause::from_u8(cause).map(|cause| format!(" ({})", cause.description())).unwrap_or_default()
 }
 
-/// Why a PDU session was not established, or went.
+/// Why a PDU session was not established, or was released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionCause {
     /// 5GSM cause of the SMF (TS 24.501, 9.11.4.2).
     Sm(u8),
-    /// 5GMM cause with which the AMF gave the message back (TS 24.501, 9.11.3.2).
+    /// 5GMM cause with which the AMF returned the message (TS 24.501, 9.11.3.2).
     Mm(u8),
     /// The network changed the session at the same time.
     Collision,
@@ -282,7 +282,7 @@ pub enum Event {
     ServiceAborted(Abort),
     /// The UE was paged.
     Paged,
-    /// CONFIGURATION UPDATE COMMAND was obeyed.
+    /// CONFIGURATION UPDATE COMMAND was applied.
     ConfigurationUpdated {
         /// The UE has a new 5G-GUTI.
         new_guti: bool,

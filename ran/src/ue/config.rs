@@ -1,4 +1,4 @@
-//! What a simulated UE is: its USIM, its identity, its capabilities and its NAS timers.
+//! The configuration of a simulated UE: USIM, identity, capabilities and NAS timers.
 use martlet_security::Plmn;
 use martlet_security::identity::Imsi;
 use martlet_security::nas_5gs::{HomeNetworkPublicKey, RoutingIndicator};
@@ -90,7 +90,7 @@ pub struct NasTimers {
     /// How often a request is sent again after its timer expired, before the procedure is aborted
     /// (T3521, T3580 to T3582).
     pub retransmissions: u8,
-    /// Most attempts of the registration procedure (5 in TS 24.501, 5.5.1.2.7).
+    /// Maximum number of attempts of the registration procedure (5 in TS 24.501, 5.5.1.2.7).
     pub registration_attempts: u8,
 }
 
@@ -155,10 +155,10 @@ pub struct UeConfig {
     pub requested_nssai: Vec<Slice>,
     /// Timers.
     pub timers: NasTimers,
-    /// What the UE does by itself while idle.
+    /// What the UE does without a command while idle.
     pub idle: IdleBehaviour,
-    /// Whether it takes and confirms CONFIGURATION UPDATE COMMAND; false for one that does not
-    /// hear it.
+    /// Whether it processes and confirms CONFIGURATION UPDATE COMMAND; false simulates the loss of
+    /// the command.
     pub confirms_configuration: bool,
     /// Number of PDU SESSION MODIFICATION COMMANDs that are lost.
     pub modifications_lost: u8,
@@ -166,20 +166,20 @@ pub struct UeConfig {
     pub lpp: bool,
     /// Whether it has positioning over the user plane (5GMM capability, octet 10).
     pub lcs_upp: bool,
-    /// What it can do on the radio (UE Radio Capability Information, TS 38.331), which a gNB asks
-    /// for that the AMF does not tell; empty: gNBs do not ask.
+    /// UE Radio Capability Information (TS 38.331), which a gNB requests if the AMF provides none;
+    /// empty: gNBs do not request it.
     pub radio_capability: Vec<u8>,
 }
 
-/// A value of [`UeConfig`] that is not one.
+/// An invalid value of [`UeConfig`].
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum UeConfigError {
-    /// The IMSI is no IMSI.
+    /// The IMSI is invalid.
     #[error("IMSI `{imsi}`: {reason}")]
     Imsi {
         /// The value.
         imsi: String,
-        /// Why it is none.
+        /// Why it is invalid.
         reason: String,
     },
     /// Another value.

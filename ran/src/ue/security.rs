@@ -23,10 +23,9 @@ pub struct FullContext {
 /// The contexts of one UE.
 #[derive(Default)]
 pub struct Security {
-    /// The current context: what messages are protected with.
+    /// The current context, which protects messages.
     pub current: Option<FullContext>,
-    /// The partial context of an authentication that no security mode command has taken into use
-    /// yet.
+    /// The partial context of an authentication, before a security mode command activates it.
     pub partial: Option<(u8, KAmf)>,
     /// Uplink NAS COUNT of the message that K_gNB is derived with (TS 33.501, annex A.9): that of
     /// the last initial NAS message or SECURITY MODE COMPLETE.
@@ -138,8 +137,8 @@ impl Security {
         }
     }
 
-    /// Protect an initial NAS message: integrity protected, its non-cleartext IEs ciphered in a NAS
-    /// message container (TS 24.501, 4.4.6). The COUNT of this message starts access stratum
+    /// Protects an initial NAS message: integrity protected, its non-cleartext IEs ciphered in a
+    /// NAS message container (TS 24.501, 4.4.6). The COUNT of this message starts access stratum
     /// security.
     pub fn protect_initial(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
         match &mut self.current {
@@ -162,7 +161,7 @@ impl Security {
         nas
     }
 
-    /// Protect SECURITY MODE COMPLETE, the first message under a new context (security header type
+    /// Protects SECURITY MODE COMPLETE, the first message under a new context (security header type
     /// 4).
     pub fn protect_security_mode_complete(
         &mut self,
@@ -181,7 +180,7 @@ impl Security {
         Ok(nas)
     }
 
-    /// Verify and decipher a downlink message with the current context. Success means that the
+    /// Verifies and deciphers a downlink message with the current context. Success means that the
     /// secure exchange of NAS messages is established on this connection (TS 24.501, 4.4.2.5).
     pub fn unprotect(&mut self, nas: &[u8]) -> Result<Verified<Nas5gsMessage>, NasError> {
         let Some(full) = &mut self.current else {
@@ -190,17 +189,16 @@ impl Security {
             ));
         };
         let verified = full.context.unprotect(nas, Direction::Downlink);
-        // An authentic message that is then refused for its content was integrity checked all the
-        // same.
+        // A message that is then rejected for its content has passed the integrity check, too.
         if matches!(verified, Ok(_) | Err(NasError::AuthenticMessageRefused { .. })) {
             self.secured = true;
         }
         verified
     }
 
-    /// The context that a SECURITY MODE COMMAND with this ngKSI and these algorithms would take
-    /// into use, not in use yet: of the last authentication, or the current one with its
-    /// COUNTs; `derived` asks for a K_AMF derived from the current one.
+    /// The context that a SECURITY MODE COMMAND with this ngKSI and these algorithms activates,
+    /// before its activation: the partial context of the last authentication, or the current
+    /// context with its COUNTs. With `derived`, its K_AMF is derived from the current one.
     pub fn candidate(
         &self,
         ngksi: u8,

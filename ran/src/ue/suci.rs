@@ -1,14 +1,14 @@
-//! The SUCI of a UE (TS 33.501, 6.12.2): computed ahead, because concealment with ECIES takes
-//! longer than everything else the simulator does before a registration request leaves.
+//! The SUCI of a UE (TS 33.501, 6.12.2). It is computed in advance, because ECIES takes longer than
+//! all other work before a registration request is sent.
 use super::config::{SuciScheme, UeConfig, UeConfigError};
 use martlet_nas::NasFGsMobileIdentity;
 use martlet_security::nas_5gs::{Protection, Suci, Supi};
 
-/// Conceal the SUPI of `config`: a fresh ephemeral key each time.
+/// Conceals the SUPI of `config`, with a fresh ephemeral key each time.
 ///
 /// # Errors
-/// An IMSI that does not split into PLMN and MSIN, a network-specific identifier that is no NAI,
-/// and a key or key identifier that ECIES refuses.
+/// An IMSI that does not split into PLMN and MSIN, a network-specific identifier that is no NAI, or
+/// a key or key identifier that ECIES rejects.
 pub fn conceal(config: &UeConfig) -> Result<NasFGsMobileIdentity, UeConfigError> {
     let wrong = |e: &dyn std::fmt::Display| {
         UeConfigError::Value(format!("the SUCI cannot be computed: {e}"))

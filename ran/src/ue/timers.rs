@@ -39,7 +39,7 @@ impl Timers {
         self.0.push((timer, at));
     }
 
-    /// Stop `timer`; whether it ran.
+    /// Stops `timer`. Returns whether it ran.
     pub fn stop(&mut self, timer: Timer) -> bool {
         let before = self.0.len();
         self.0.retain(|(t, _)| *t != timer);
@@ -56,7 +56,7 @@ impl Timers {
         self.0.iter().map(|(_, at)| *at).min()
     }
 
-    /// Take one that has expired at `now`, the earliest first.
+    /// Removes and returns a timer that has expired at `now`, the earliest first.
     pub fn expired(&mut self, now: Instant) -> Option<Timer> {
         let (index, _) = self
             .0

@@ -17,9 +17,9 @@ pub enum Challenge {
     Accepted(Box<Response>),
     /// MAC-A in AUTN is wrong.
     MacFailure,
-    /// AUTN is authentic, and its sequence number is not fresh: AUTS, 14 bytes.
+    /// AUTN is authentic, but its sequence number is not fresh: AUTS, 14 bytes.
     SynchFailure([u8; 14]),
-    /// AUTN is authentic, and the separation bit of its AMF field is 0 (TS 33.501, 6.1.3.2).
+    /// AUTN is authentic, but the separation bit of its AMF field is 0 (TS 33.501, 6.1.3.2).
     NotFor5g,
 }
 
@@ -55,8 +55,7 @@ impl Usim {
         self.sqn_ms
     }
 
-    /// Check AUTN and answer RAND. The sequence number counts as used only where the answer is
-    /// [`Challenge::Accepted`].
+    /// Checks AUTN and answers RAND. Only [`Challenge::Accepted`] uses the sequence number up.
     pub fn authenticate(&mut self, rand: &Rand, autn: &Autn) -> Challenge {
         let Ok(response) = self.key.check_autn(rand, autn) else { return Challenge::MacFailure };
         if !response.separation_bit() {

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Most links (sessions and directions).
+/// Maximum number of links (sessions and directions).
 const MAX_LINKS: usize = 4096;
 
 /// A packet in flight.

@@ -21,7 +21,7 @@ const SOCKET: u64 = 0;
 const WAKE: u64 = 1;
 const AIR: u64 = 2;
 const FIRST_PORT: u64 = 3;
-/// Most packets read from one interface at a time.
+/// Maximum number of packets read from one interface at a time.
 const BURST: usize = 64;
 
 /// Counters of a user plane.

@@ -166,8 +166,8 @@ fn create(path: &PathBuf) -> io::Result<()> {
     created
 }
 
-/// Makes the directory a shared mount, so that a name removed here disappears in other mount
-/// namespaces too.
+/// Makes the directory a shared mount, so that a name removed here is also removed in other mount
+/// namespaces.
 fn prepare_directory() -> io::Result<()> {
     std::fs::create_dir_all(DIRECTORY)?;
     let share = || {

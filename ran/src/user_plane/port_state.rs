@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::mpsc;
 use tun_rs::SyncDevice;
 
-/// Most uplink packets that wait for a tunnel.
+/// Maximum number of uplink packets that wait for a tunnel.
 const MAX_QUEUED: usize = 64;
 
 /// The UPF's end of a tunnel and the QoS flow of uplink packets.
@@ -80,7 +80,7 @@ pub(super) struct TargetBuffer {
     pub(super) direct: VecDeque<Bytes>,
 }
 
-/// Most packets in each buffer of a target.
+/// Maximum number of packets in each buffer of a target.
 const MAX_BUFFERED: usize = 4096;
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

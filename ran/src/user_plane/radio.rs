@@ -54,7 +54,7 @@ pub struct RadioConfig {
     pub downlink_mbps: f64,
     /// Processing time of modem and gNB for each packet, microseconds.
     pub processing_us: u32,
-    /// Most additional processing time, random for each packet, microseconds.
+    /// Maximum additional processing time, random for each packet, microseconds.
     pub jitter_us: u32,
     /// Share of slots that are repeated (HARQ).
     pub repeated: f64,
@@ -124,7 +124,7 @@ impl RadioConfig {
     }
 }
 
-/// Most repetitions of a slot (the model has no radio link failure).
+/// Maximum number of repetitions of a slot (the model has no radio link failure).
 const MAX_REPEATS: u32 = 4;
 
 /// One direction of a UE's radio link.

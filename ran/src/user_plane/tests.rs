@@ -381,8 +381,8 @@ async fn iperf3_runs_between_two_ues() {
         let output = loop {
             let output =
                 inside(&names[0]).args(["-c", "10.77.1.2", "-t", "1", "-J"]).output().unwrap();
-            // The server needs a moment before it listens; the exit code of a JSON report does not
-            // tell.
+            // The server listens after a moment. The exit code with a JSON report does not show a
+            // failure.
             if output.stdout.windows(12).any(|w| w == b"sum_received") || Instant::now() > deadline
             {
                 break output;

@@ -1,4 +1,4 @@
-//! Macros for the kinds of types that 3GPP's OpenAPI files have and Rust has not.
+//! Macros for kinds of types of 3GPP's OpenAPI files that Rust does not have.
 
 /// An enumeration that later releases may extend (`anyOf` of an enumeration and a string): unknown
 /// values are preserved.

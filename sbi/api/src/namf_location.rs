@@ -12,7 +12,7 @@ use serde_with::skip_serializing_none;
 json_payload!(RequestLocInfo, ProvideLocInfo, RequestPosInfo, ProvidePosInfo);
 
 open_enum! {
-    /// Which position (TS 29.518, 6.4.6).
+    /// The requested kind of position (TS 29.518, 6.4.6).
     pub enum LocationType {
         CurrentLocation = "CURRENT_LOCATION",
         CurrentOrLastKnownLocation = "CURRENT_OR_LAST_KNOWN_LOCATION",
@@ -28,7 +28,7 @@ open_enum! {
 pub struct RequestLocInfo {
     /// Its cell and tracking area
     pub req5gs_loc: Option<bool>,
-    /// As they are now, and not as they were last
+    /// The current location, not the last known one
     pub req_current_loc: Option<bool>,
     /// Its radio technology
     pub req_rat_type: Option<bool>,

@@ -87,7 +87,7 @@ formats.checks("uuid")(lambda value: not isinstance(value, str) or bool(UUID.ful
 
 
 class Cache:
-    """What was made of a file, beside the build. Reading YAML takes seconds, and each test does.
+    """A cache of what was computed from files, beside the build, since reading YAML takes seconds.
 
     An entry holds for the file's length and time, this program and this Python."""
 
@@ -479,7 +479,7 @@ def main():
     )
     parser.add_argument("--serve", action="store_true", help="check batches until the input ends")
     arguments = parser.parse_args()
-    # A short process that keeps what it makes: looking for garbage took a fifth of its time.
+    # The process is short: garbage collection took a fifth of its time.
     gc.disable()
     if not arguments.specs or not Path(arguments.specs).is_dir():
         print(f"SKIPPED: there are no OpenAPI files at {arguments.specs}", file=sys.stderr)

@@ -21,7 +21,7 @@ fn check<T: Serialize + DeserializeOwned + Debug + PartialEq>(body: &str, stands
 }
 
 #[test]
-fn bodies_of_other_vendors_are_read_as_what_they_stand_for() {
+fn bodies_of_other_vendors_are_decoded() {
     let mut bodies = 0;
     for line in VECTORS.lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split('\t').collect();

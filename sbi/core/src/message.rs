@@ -13,7 +13,7 @@ pub mod headers {
     pub const CORRELATION_INFO: &str = "3gpp-sbi-correlation-info";
     /// Priority of the message.
     pub const MESSAGE_PRIORITY: &str = "3gpp-sbi-message-priority";
-    /// Selection of the same producer again.
+    /// Header that selects the same producer again.
     pub const BINDING: &str = "3gpp-sbi-binding";
     /// API root of the producer, through an SCP or where the authority differs.
     pub const TARGET_API_ROOT: &str = "3gpp-sbi-target-apiroot";

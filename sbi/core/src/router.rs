@@ -233,7 +233,7 @@ async fn run(found: Result<(&Route, PathParams), Problem>, request: Request) -> 
     let deadline = request.deadline;
     let answer = (route.handler)(parameters, query, request);
     let answer = match deadline {
-        // The consumer has given up: cancel the handler.
+        // The consumer has cancelled the request: cancel the handler.
         Some(deadline) => match tokio::time::timeout_at(deadline.into(), answer).await {
             Ok(answer) => answer,
             Err(_) => Err(Problem::timed_out(format!(

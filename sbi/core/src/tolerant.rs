@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 thread_local! {
-    /// What the message that is being decoded lost: field and error.
+    /// Dropped elements of the message that is being decoded: field and error.
     static DROPPED: RefCell<Vec<(&'static str, String)>> = const { RefCell::new(Vec::new()) };
     /// Whether a list of it was `null`.
     static NULL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Most dropped elements of a message that are reported.
+/// Maximum number of dropped elements of a message that are reported.
 const MAX_REPORTED: usize = 16;
 
 /// Decodes a list that may be missing, or `null`, and drops elements that are not a `T`. `field` is
@@ -79,17 +79,17 @@ fn note(field: &'static str, error: &serde_json::Error) {
     });
 }
 
-/// Forgets what earlier messages lost.
+/// Clears the dropped elements of earlier messages.
 pub(crate) fn begin() {
     DROPPED.with_borrow_mut(Vec::clear);
     NULL.set(false);
 }
 
-/// Counts and logs what the response of an operation lost, each field once. `consumer` is the NF
-/// type of the function that called it.
+/// Counts and logs the dropped elements of the response of an operation, each field once.
+/// `consumer` is the NF type of the function that called it.
 ///
 /// # Errors
-/// With `strict`, if it lost anything.
+/// With `strict`, if an element was dropped.
 pub(crate) fn report(
     operation: &'static OperationInfo,
     consumer: &str,

@@ -1,5 +1,5 @@
-//! What a client certificate says about its owner (TS 33.310, 6.1.3c; RFC 9310), and the
-//! certificate of the consumer whose request is being served.
+//! The owner of a client certificate (TS 33.310, 6.1.3c; RFC 9310), and the certificate of the
+//! consumer whose request is being served.
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const SUBJECT_ALTERNATIVE_NAME: [u64; 4] = [2, 5, 29, 17];
 /// id-pe-nftype (RFC 9310, 3).
 const NF_TYPES: [u64; 9] = [1, 3, 6, 1, 5, 5, 7, 1, 34];
 
-/// What a verified certificate says about a network function.
+/// The contents of a verified certificate about a network function.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PeerCertificate {
     /// Common name of the subject.
@@ -42,7 +42,7 @@ impl PeerCertificate {
         Some(read)
     }
 
-    /// What stays the same when the certificate is renewed, and differs between owners.
+    /// A name that does not change when the certificate is renewed, and differs between owners.
     pub fn identity(&self) -> String {
         format!("{} {} {}", self.common_name, self.instances.join(","), self.names.join(","))
     }

@@ -60,7 +60,7 @@ impl TlsError {
 }
 
 impl Tls {
-    /// What this function's certificate says, as its peers see it.
+    /// The owner of this function's certificate, as peers see it.
     pub fn own(&self) -> Option<&PeerCertificate> {
         self.own.as_deref()
     }

@@ -30,7 +30,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The highest temperature, which decides on throttling.
+    /// The highest temperature, which determines throttling.
     pub fn hottest(&self) -> Option<f64> {
         self.temperatures.iter().map(|(_, celsius)| *celsius).max_by(f64::total_cmp)
     }

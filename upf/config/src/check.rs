@@ -106,7 +106,7 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
     }
     for (n, policy) in config.n6.forwarding_policies.iter().enumerate() {
         let known = |name: &String| {
-            config.n6.network_instances.iter().any(|exit| exit.network_instance == *name)
+            config.n6.network_instances.iter().any(|instance| instance.network_instance == *name)
         };
         if policy.name.is_empty() || policy.name.len() > 255 {
             let why = "the name is empty or longer than 255 bytes: write another".to_string();
@@ -182,16 +182,18 @@ fn check_network_instances(config: &UpfConfig, findings: &mut Vec<Finding>) {
             "they are of no use with this n6.mode: write routing or nat".into(),
         );
     }
-    for (n, exit) in network_instances.iter().enumerate() {
-        if exit.network_instance.is_empty()
-            || network_instances[..n].iter().any(|e| e.network_instance == exit.network_instance)
+    for (n, instance) in network_instances.iter().enumerate() {
+        if instance.network_instance.is_empty()
+            || network_instances[..n]
+                .iter()
+                .any(|e| e.network_instance == instance.network_instance)
         {
             find(
                 format!("n6.network_instances[{n}].network_instance"),
                 "each network instance needs a unique name: write board".into(),
             );
         }
-        if exit.interface.is_empty() || exit.interface.len() > 15 {
+        if instance.interface.is_empty() || instance.interface.len() > 15 {
             find(
                 format!("n6.network_instances[{n}].interface"),
                 "not the name of an interface: write one that `ip link` shows".into(),

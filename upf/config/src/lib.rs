@@ -36,7 +36,7 @@ pub struct UpfConfig {
     pub n6: N6Config,
     /// Data networks with the addresses of their UEs, which N6 routes.
     pub dnns: Vec<DnnConfig>,
-    /// Most rules of one session.
+    /// Maximum number of rules of one session.
     pub rules: RuleLimits,
     /// The datapath.
     pub datapath: DatapathChoice,
@@ -81,7 +81,7 @@ pub struct N4Config {
     /// SMFs: addresses, or networks, from which associations are accepted. Left empty, those of
     /// this machine's loopback interface; `martlet` takes the address of `smf.n4.bind`.
     pub allow: Vec<Network>,
-    /// Port of the SMF to which requests go; 8805 but in a lab.
+    /// Port of the SMF to which requests go; 8805 except in a lab.
     pub peer_port: u16,
     /// T1: milliseconds until a request is retransmitted.
     pub t1_ms: u64,
@@ -173,7 +173,7 @@ pub struct N3Config {
     /// which some session has a tunnel, and others are accepted only in tunnels of sessions that
     /// have no tunnel to a gNB yet.
     pub allow: Vec<Network>,
-    /// Which senders a session's uplink packets are accepted from.
+    /// The accepted senders of a session's uplink packets.
     pub source_check: SourceCheck,
     /// Error Indications per second to one peer.
     pub error_indications_per_peer: u32,
@@ -182,7 +182,7 @@ pub struct N3Config {
     pub require_qfi: bool,
 }
 
-/// Which senders on N3 the uplink packets of a session are accepted from.
+/// The accepted senders on N3 of a session's uplink packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceCheck {
@@ -317,7 +317,7 @@ impl N6Config {
     pub fn network_instance_names(&self) -> Vec<Vec<u8>> {
         self.network_instances
             .iter()
-            .map(|exit| martlet_pfcp::ie::NetworkInstance::new(&exit.network_instance).0)
+            .map(|instance| martlet_pfcp::ie::NetworkInstance::new(&instance.network_instance).0)
             .collect()
     }
 }

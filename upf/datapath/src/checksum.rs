@@ -1,13 +1,13 @@
 //! The checksum of the Internet (RFC 1071).
 
-/// Over these bytes; one that is missing at the end counts as 0.
+/// The checksum over these bytes. An odd number of bytes is padded with a 0.
 pub fn internet(bytes: &[u8]) -> u16 {
     !sum(bytes, 0)
 }
 
 /// The sum whose complement is the checksum, continued from `start`. It is 0 only if all words are.
 ///
-/// Words of 8 bytes are added, since a carry out of 16 bits is one of the next 16.
+/// Words of 8 bytes are added: a carry out of 16 bits goes into the next 16.
 pub fn sum(bytes: &[u8], start: u64) -> u16 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];

@@ -120,18 +120,16 @@ impl DropReason {
             DropReason::Quota => "a quota is used up",
             DropReason::BufferFull => "the buffer is full",
             DropReason::BufferDropped => {
-                "it waited, and was dropped as N4 asked or with its session"
+                "it was buffered, and dropped on request of N4 or with its session"
             }
             DropReason::UnknownExtension => {
-                "an extension header that has to be understood and is not"
+                "an extension header that requires comprehension is unknown"
             }
-            DropReason::N3 => "it does not fit, or the interface did not take it (N3)",
+            DropReason::N3 => "it is too long, or the interface did not accept it (N3)",
             DropReason::N6 => {
-                "there is no way to the data network, or the interface did not take it (N6)"
+                "there is no route to the data network, or the interface did not accept it (N6)"
             }
-            DropReason::Nat => {
-                "no public address and port for it, or nothing in it can be translated"
-            }
+            DropReason::Nat => "no public address and port are free, or it cannot be translated",
             DropReason::Thermal => {
                 "the thermal governor shapes flows of low priority: the board gets too warm"
             }
@@ -186,7 +184,7 @@ pub struct Counters {
     pub answered_packets: Count,
     /// Packets from one UE to another, which are counted in both directions.
     pub switched_packets: Count,
-    /// Packets counted as forwarded that could not leave; they are among the drops, too.
+    /// Packets counted as forwarded that could not be sent; they are also counted as drops.
     pub lost_packets: Count,
     /// GTP-U messages other than packets.
     pub signalling_packets: Count,

@@ -11,7 +11,7 @@ const WAIT: Duration = Duration::from_millis(500);
 /// Packets that wait in all, for one session, and from one sender.
 const MAX_ENTRIES: usize = 1024;
 const MAX_OF_ONE: usize = 256;
-/// Those of a sender to which no session has a tunnel, for one session.
+/// Packets of one session from senders to which no session has a tunnel.
 const MAX_OF_UNKNOWN: usize = 64;
 
 /// A datagram that waits.
@@ -29,7 +29,7 @@ pub struct EarlyPacket {
     pub since: Instant,
 }
 
-/// Those of a datapath, in the order of their arrival.
+/// The waiting packets of a datapath, in the order of their arrival.
 #[derive(Debug, Default)]
 pub struct EarlyPackets(VecDeque<EarlyPacket>);
 
@@ -46,7 +46,7 @@ impl EarlyPackets {
         fits
     }
 
-    /// Removes those that have waited too long. Returns their sessions.
+    /// Removes packets that have waited too long. Returns their sessions.
     pub fn expire(&mut self, now: Instant) -> Vec<u64> {
         let old = |packet: &EarlyPacket| now.saturating_duration_since(packet.since) >= WAIT;
         let mut expired = Vec::new();
@@ -89,7 +89,7 @@ mod tests {
         let mut early = EarlyPackets::default();
         let (a, b) = ([10, 0, 0, 1], [10, 0, 0, 2]);
         assert_eq!((0..300).filter(|_| early.push(packet(1, a, now), true)).count(), 256);
-        // One sender, or one session, does not take the room of others.
+        // One sender, or one session, cannot use the room of others.
         assert!(!early.push(packet(2, a, now), true) && !early.push(packet(1, b, now), true));
         let later = now + WAIT / 2;
         assert_eq!((0..300).filter(|_| early.push(packet(2, b, later), false)).count(), 64);

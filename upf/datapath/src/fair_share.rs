@@ -21,7 +21,7 @@ pub struct FairShare(Mutex<Option<Look>>);
 struct Look {
     at: Instant,
     share: usize,
-    /// It was for a session with less than its share, and found no session with more.
+    /// The last scan was for a session with less than its share, and found no session with more.
     in_vain: bool,
 }
 
@@ -84,7 +84,7 @@ mod tests {
         share.found_surplus();
         assert!(share.is_due(start), "a share is due again once there is a surplus");
         assert_eq!(share.limit(start + IN_FORCE), usize::MAX);
-        assert_eq!(share.set(3, 100, 0, start), Some(1), "one packet is everyone's");
+        assert_eq!(share.set(3, 100, 0, start), Some(1), "each session has one packet");
     }
 
     #[test]

@@ -83,20 +83,20 @@ pub trait Datapath: Send + 'static {
     /// When a session last had a packet forwarded; `None` if never.
     fn last_activity(&self, seid: u64) -> Option<Instant>;
 
-    /// When a URR of a session last counted a packet; `None` if never, or if that is not known.
+    /// When a URR of a session last counted a packet; `None` if never, or if unknown.
     fn last_packet(&self, seid: u64, urr: u32) -> Option<Instant>;
 
     /// Bytes and packets that a session has waiting.
     fn buffered(&self, seid: u64) -> Buffered;
 
-    /// Where it puts its events.
+    /// The queue of its events.
     fn events(&self) -> EventSender;
 
     /// Sessions have tunnels to these peers from now on, or no longer: see
     /// [`Perimeter::set_peers`](perimeter::Perimeter::set_peers).
     fn set_peers(&mut self, _changes: &[(IpAddr, bool)]) {}
 
-    /// What UEs may not reach, and who may send on N3.
+    /// The perimeter: destinations that UEs may not reach, and allowed senders on N3.
     fn perimeter(&self) -> Option<Arc<perimeter::Perimeter>> {
         None
     }
@@ -275,9 +275,9 @@ pub enum Event {
         /// Which volume.
         limit: Reached,
     },
-    /// The first packet passed that a URR counts for which
-    /// [`Urr::awaits_traffic`](martlet_upf_rules::Urr::awaits_traffic) is set; once until it is set
-    /// again.
+    /// The first packet was counted by a URR with
+    /// [`Urr::awaits_traffic`](martlet_upf_rules::Urr::awaits_traffic). Raised once until that is
+    /// set again.
     TrafficStarted {
         /// Session.
         seid: u64,

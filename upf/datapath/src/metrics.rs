@@ -41,7 +41,7 @@ impl Packets {
             drops: vec("martlet_upf_dropped_packets_total", "Packets not forwarded", "reason"),
             unmarked: vec(
                 "martlet_upf_unmarked_packets_total",
-                "Uplink G-PDUs without a QFI, taken as the default QoS flow's",
+                "Uplink G-PDUs without a QFI, matched as the default QoS flow's",
                 "peer",
             ),
         }

@@ -31,7 +31,7 @@ impl Senders {
         !self.current.is_empty()
     }
 
-    /// Those whose packets are accepted; the previous ones until then.
+    /// The accepted senders; the previous ones are accepted until this time.
     pub fn accepted(&self) -> impl Iterator<Item = (IpAddr, Option<Instant>)> + '_ {
         let current = self.current.iter().map(|gnb| (*gnb, None));
         current.chain(self.previous.iter().map(|gnb| (*gnb, self.until)))

@@ -25,7 +25,7 @@ impl UnmarkedPeers {
         drop(peers);
         tracing::warn!(
             %peer,
-            "gnb sends no qfi: its uplink packets are taken as the default qos flow's"
+            "gnb sends no qfi: its uplink packets match the default qos flow"
         );
     }
 

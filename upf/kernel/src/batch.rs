@@ -27,12 +27,12 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Receives what there is, without waiting.
+    /// Receives the queued datagrams without waiting.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<()> {
         self.receive_with(socket, libc::MSG_DONTWAIT)
     }
 
-    /// Waits for one datagram, and receives what else there is. After the end of a blocking
+    /// Waits for one datagram, and receives all that are queued. After the end of a blocking
     /// socket's reception (`shutdown`), each datagram is empty.
     pub fn wait(&mut self, socket: &UdpSocket) -> io::Result<()> {
         self.receive_with(socket, libc::MSG_WAITFORONE)

@@ -37,7 +37,7 @@ impl Egress for Arc<SentPackets> {
         Ok(())
     }
 
-    fn to_network(&self, packet: &[u8], _exit: usize) -> io::Result<()> {
+    fn to_network(&self, packet: &[u8], _instance: usize) -> io::Result<()> {
         self.to_network.lock().unwrap().push_back(packet.to_vec());
         Ok(())
     }

@@ -11,10 +11,10 @@ pub(super) trait Egress: Send + Sync + 'static {
     /// The same with a type of service, or traffic class, of the outer header.
     fn to_peer_marked(&self, datagram: &[u8], peer: IpAddr, marking: u8) -> io::Result<()>;
     /// To the data network by a network instance; 0 is the default.
-    fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()>;
+    fn to_network(&self, packet: &[u8], instance: usize) -> io::Result<()>;
     /// Lets the calling thread queue what it sends until it flushes.
     fn queue(&self) {}
-    /// Sends what the calling thread has queued; what was lost since the last call.
+    /// Sends what the calling thread has queued. Returns the packets lost since the last call.
     fn flush(&self) -> Lost {
         Lost::default()
     }

@@ -50,7 +50,7 @@ pub(super) struct State {
     pub senders: Senders,
     /// See [`Session::tunnels_of_others`].
     pub of_others: Box<[u32]>,
-    /// What its packets are.
+    /// The type of its packets.
     pub kind: SessionKind,
     /// For an Ethernet session, its network.
     pub lan: Option<Arc<Lan<Entry>>>,
@@ -210,7 +210,7 @@ impl State {
         correlation: &Correlation,
         now: Instant,
     ) {
-        // Vectors of exact size: there are many sessions, and most have few rules.
+        // Vectors of exact size, to save memory: most sessions have few rules.
         let mut old_qers = std::mem::take(&mut self.qers);
         self.qers.reserve_exact(session.qers.len());
         for qer in session.qers.values() {
@@ -326,7 +326,7 @@ impl State {
         self.rules.iter().position(|rule| tunnelled(rule) && matches(rule))
     }
 
-    /// What a sender is to the session, in one of its tunnels.
+    /// The relation of a sender to the session, in one of its tunnels.
     pub fn sender(&self, perimeter: &Perimeter, from: IpAddr, teid: u32, now: Instant) -> Sender {
         perimeter.sender(from, &self.senders, !self.of_others.contains(&teid), now)
     }
@@ -467,7 +467,7 @@ impl QerState {
     }
 }
 
-/// A pair in a box, unless both are absent: there are many sessions.
+/// A boxed pair, or nothing if both are absent, to save memory per session.
 fn if_any<T>(pair: [Option<T>; 2]) -> Option<Box<[Option<T>; 2]>> {
     pair.iter().any(Option::is_some).then(|| Box::new(pair))
 }

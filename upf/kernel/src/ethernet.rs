@@ -58,7 +58,8 @@ impl<O: Egress> Forwarder<O> {
             // A frame of the device to an unknown address may be for a UE that has not sent yet.
             None => lan.members_except(from),
         };
-        // A session's frames to itself, or from one to another that is not to be switched here.
+        // Frames of a session to itself, or between sessions that may not be switched here, are
+        // dropped.
         let switched = self.limits.local_switching && lan.ue_to_ue == UeToUe::Allow;
         let local = from.is_none() || switched;
         if !local && lan.ue_to_ue == UeToUe::Deny && owner.is_some() {

@@ -38,14 +38,14 @@ pub(super) struct Forwarder<O> {
     pub(super) limits: KernelLimits,
     /// Number of buffered packets of all sessions.
     pub(super) buffered: AtomicUsize,
-    /// How these packets are shared out among sessions.
+    /// The shares of sessions in the buffer.
     share: FairShare,
-    /// Network instances of exits.
+    /// The network instances that have an interface of their own.
     pub(super) network_instances: Vec<Vec<u8>>,
     pub(super) shaper: Shaper,
     /// Rate limit of responses to unsolicited packets.
     pub(super) response_limiter: Mutex<PeerLimiter>,
-    /// What UEs do not reach, and who is a peer.
+    /// The perimeter: what UEs may not reach, and the peers.
     pub(super) perimeter: Arc<Perimeter>,
     /// Packets that wait for a path switch.
     pub(super) early: Mutex<EarlyPackets>,
@@ -55,7 +55,7 @@ pub(super) struct Forwarder<O> {
     pub(super) lans: Vec<Arc<Lan<Entry>>>,
     /// Our own ends of tunnels.
     own: Vec<SocketAddr>,
-    /// Until then, unknown tunnels may belong to sessions that are not restored yet.
+    /// Until this time, unknown tunnels may belong to sessions that are not restored yet.
     suppress_errors_until: Option<Instant>,
     /// Packets without a QFI match no PDR that has QFIs.
     pub(super) require_qfi: bool,
@@ -176,7 +176,7 @@ impl<O: Egress> Forwarder<O> {
         ]
     }
 
-    /// FARs with these names forward to network instances.
+    /// Sets the network instances by the names that FARs have.
     pub fn network_instances(self, network_instances: Vec<Vec<u8>>) -> Self {
         Forwarder { network_instances, ..self }
     }
@@ -192,17 +192,17 @@ impl<O: Egress> Forwarder<O> {
         self.shaper.set(shaping, self.limits.mbr_burst(), Instant::now());
     }
 
-    /// Leaves unknown tunnels unanswered until then.
+    /// Sends no Error Indication for unknown tunnels until this time.
     pub fn suppress_errors_until(self, until: Instant) -> Self {
         Forwarder { suppress_errors_until: Some(until), ..self }
     }
 
-    /// Counts there.
+    /// Uses these counters.
     pub fn counting(self, counters: Arc<Counters>) -> Self {
         Forwarder { counters, ..self }
     }
 
-    /// With networks of Ethernet sessions.
+    /// Sets the networks of Ethernet sessions.
     pub fn with(self, lans: Vec<Arc<Lan<Entry>>>) -> Self {
         Forwarder { lans, ..self }
     }
@@ -212,12 +212,12 @@ impl<O: Egress> Forwarder<O> {
         Forwarder { perimeter, ..self }
     }
 
-    /// With what happens to packets between UEs.
+    /// Sets what happens to packets between UEs.
     pub fn between_ues(self, ue_to_ue: UeToUeOfNetworks) -> Self {
         Forwarder { ue_to_ue, ..self }
     }
 
-    /// With our own ends of tunnels, where UEs have no business, and the limits of N3.
+    /// Sets our own ends of tunnels, which UEs must not reach, and the limits of N3.
     pub fn ending_at(mut self, n3: &N3Config) -> Self {
         let total = self.limits.error_indications_per_second;
         let each = n3.error_indications_per_peer;
@@ -418,7 +418,7 @@ impl<O: Egress> Forwarder<O> {
             .collect()
     }
 
-    /// Reports limits that what was counted before has reached: new thresholds below it.
+    /// Reports new thresholds that the usage so far has already reached.
     fn report_reached(&self, seid: u64, state: &mut State) {
         for urr in state.urrs.iter_mut().filter(|urr| !urr.urr.inactive) {
             let report = |limit| {
@@ -517,7 +517,7 @@ impl<O: Egress> Forwarder<O> {
             return;
         }
         self.buffered.fetch_sub(waiting.len(), Ordering::Relaxed);
-        // Those that wait on are not notified again, but by a new packet.
+        // Packets that are still buffered cause no further notification; a new packet does.
         let notified = std::mem::replace(&mut state.notified, true);
         for mut packet in waiting {
             self.downlink_again(entry, state, &mut packet, now);

@@ -1,5 +1,5 @@
 //! Ports of fragmented datagrams: only the first fragment has them, and the later ones match the
-//! same rules. The table is bounded; the oldest datagram is forgotten first.
+//! same rules. The table is bounded; the oldest datagram is removed first.
 use martlet_upf_rules::{Flow, Fragment};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ const MAX_FRAGMENTED: usize = 4096;
 /// What the fragments of a datagram have in common.
 type Datagram = (IpAddr, IpAddr, u32, u8);
 
-/// Datagrams of which the first fragment was seen.
+/// Datagrams whose first fragment was received.
 #[derive(Default)]
 pub(super) struct Fragments {
     ports: HashMap<Datagram, (u16, u16)>,
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(join(&mut fragments, 1, 0), Some((9000, 7000)));
         assert_eq!(join(&mut fragments, 1, 5), Some((9000, 7000)));
         assert_eq!(join(&mut fragments, 2, 5), None);
-        // The table is bounded, and forgets the oldest.
+        // The table is bounded, and removes the oldest.
         for id in 2..2 + MAX_FRAGMENTED as u16 {
             join(&mut fragments, id, 0);
         }

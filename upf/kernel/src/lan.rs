@@ -64,7 +64,7 @@ pub(super) fn open<S>(config: &UpfConfig) -> Result<Vec<Arc<Lan<S>>>, OpenError>
     let one = |lan: &martlet_upf_config::EthernetConfig| {
         let device = netns::within(config.n6.netns.as_deref(), || {
             let device = tun::create_tap(&lan.interface)?;
-            // The device itself sends nothing of its own to the UEs' network.
+            // The kernel sends no packets of its own to the UEs' network.
             let _ = std::fs::write(
                 format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", lan.interface),
                 "1",
@@ -171,7 +171,7 @@ mod tests {
         );
         assert!(!lan.learn(a, 2, now) && !lan.learn([1, 0, 0x5e, 0, 0, 1], 2, now));
         assert!(lan.learn(a, 2, now + AGE) && lan.owner(a) == Some(2));
-        // One more once the old ones are forgotten.
+        // One more after the old ones are removed.
         assert!(lan.learn([2, 0, 0, 0, 0, 3], 1, now + AGE) && lan.owner(b).is_some());
         lan.leave(2);
         assert_eq!((lan.owner(a), lan.owner(b)), (None, Some(1)));

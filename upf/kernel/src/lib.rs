@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `forwarder`, `entry` | sessions by TEID and address |
 //! | `n3`, `packets` | processing of datagrams and packets |
-//! | [`perimeter`] | what UEs do not reach, with the addresses of the machine |
+//! | [`perimeter`] | what UEs may not reach, with the addresses of the machine |
 //! | `bucket`, `correlation`, `packet_rate` | bit rates, those that sessions share, packet rates |
 //! | `limiter`, `shape` | rate limit of error messages, thermal shaping |
 //! | `fragments`, `redirect`, `redirected_flows` | ports of fragments; redirection |
@@ -81,10 +81,10 @@ const NAME: &str = "kernel";
 /// The datapath of sockets and a TUN device.
 pub struct KernelDatapath {
     carrier: Carrier<Sockets>,
-    // Dropped in this order: no packet is read when the NAT is removed.
+    // The fields are dropped in this order: no packet is read any more when the NAT is removed.
     _threads: Threads,
     _nat: Option<Nat>,
-    _exits: NetworkInstances,
+    _network_instances: NetworkInstances,
     _addresses: Watcher,
 }
 
@@ -117,7 +117,7 @@ impl KernelDatapath {
             carrier: Carrier(forwarder),
             _threads: threads,
             _nat: nat,
-            _exits: network_instances,
+            _network_instances: network_instances,
             _addresses: addresses,
         };
         Ok((datapath, Signals { events: receive_events, failures }))

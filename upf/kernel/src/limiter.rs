@@ -1,4 +1,4 @@
-//! So many a second, and no more: in all, and for each peer.
+//! Rate limits: a number of events per second in all, and for each peer.
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ impl PeerLimiter {
         PeerLimiter { total: Limiter::per_second(total), each, used: HashMap::new(), since: None }
     }
 
-    /// Whether one more of a peer is within both limits; it is counted.
+    /// Counts an event of a peer. Returns whether it is within both limits.
     pub fn allows(&mut self, peer: IpAddr, now: Instant) -> bool {
         let fresh = self
             .since

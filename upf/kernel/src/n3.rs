@@ -55,7 +55,7 @@ impl<O: Egress> Forwarder<O> {
         let Some(entry) = self.by_teid(teid) else {
             self.counters.dropped(DropReason::UnknownTunnel);
             if self.may_respond(from.ip(), now) {
-                // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
+                // It is sent to the GTP-U port, not to the source port of the packet (4.4.2.4).
                 tracing::debug!(
                     peer = %from, teid,
                     "G-PDU for an unknown tunnel: error indication sent"
@@ -84,8 +84,8 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// Keeps a datagram of a sender that may be the gNB of a path switch in progress. False if it
-    /// is the session's gNB by now.
+    /// Buffers a datagram whose sender may be the gNB of a path switch in progress. Returns false
+    /// if the sender is the session's gNB by now.
     #[allow(clippy::too_many_arguments)]
     fn wait_for_path_switch(
         &self,
@@ -111,7 +111,7 @@ impl<O: Egress> Forwarder<O> {
         true
     }
 
-    /// Drops the datagrams for which no path switch came.
+    /// Drops the datagrams whose path switch did not occur in time.
     pub(super) fn expire_early(&self, now: Instant) {
         let expired = lock(&self.early).expire(now);
         for seid in expired {
@@ -122,8 +122,8 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// Processes the datagrams of a session that waited for a path switch: those of its gNB now,
-    /// others wait on.
+    /// Processes the datagrams of a session that wait for a path switch: those of its present gNB.
+    /// Others continue to wait.
     pub(super) fn release_early(&self, seid: u64, now: Instant) {
         if lock(&self.early).is_empty() {
             return;

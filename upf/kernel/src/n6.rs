@@ -37,7 +37,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<Device>, OpenError> {
         }
         for (address, prefix) in config.pools6() {
             if let Err(error) = netlink.address6(index, address, prefix) {
-                // A kernel without IPv6 serves UEs with IPv4 all the same.
+                // A kernel without IPv6 still serves UEs with IPv4.
                 tracing::warn!(
                     %address, prefix, %error,
                     "IPv6 address not set: IPv6 sessions reach each other only"
@@ -92,7 +92,7 @@ pub fn without_redirects(interface: &str) {
     }
 }
 
-/// Has the machine, or the namespace, pass packets on from one interface to another.
+/// Enables forwarding between the interfaces of the machine, or of the namespace.
 pub fn forward() -> Result<(), OpenError> {
     let on = std::fs::read_to_string(FORWARDING).is_ok_and(|value| value.trim() == "1");
     if on {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// N2 would take the packets of a gNB.
 const PORTS: &str = "32768-60999";
 
-/// The translation, for as long as this lives.
+/// The translation. Dropping it removes the rules.
 pub struct Nat {
     netns: Option<String>,
     undo: Vec<Vec<String>>,

@@ -26,7 +26,7 @@ impl Netlink {
         Ok(Netlink(fd))
     }
 
-    /// Sets an interface up, with a largest packet.
+    /// Sets an interface up with an MTU.
     pub fn up(&self, index: u32, mtu: u32) -> io::Result<()> {
         // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
         let mut body = vec![0, 0, 0, 0];

@@ -27,20 +27,20 @@ impl NetworkInstances {
         let mut network_instances =
             NetworkInstances { netns: config.n6.netns.clone(), made: Vec::new() };
         super::netns::within(config.n6.netns.as_deref(), || {
-            for (n, exit) in (1..).zip(&config.n6.network_instances) {
+            for (n, instance) in (1..).zip(&config.n6.network_instances) {
                 let enters = interface(&config.n6, n);
                 let failed = |what: &str, error: std::io::Error| {
                     OpenError::Interface(format!(
                         "{what} of the network instance {} (upf.n6.network_instances[{}]) cannot \
                          be set: {error}",
-                        exit.network_instance,
+                        instance.network_instance,
                         n - 1
                     ))
                 };
-                let oif = if_nametoindex(exit.interface.as_str()).map_err(|_| {
+                let oif = if_nametoindex(instance.interface.as_str()).map_err(|_| {
                     OpenError::Interface(format!(
                         "there is no interface {}: change upf.n6.network_instances[{}].interface",
-                        exit.interface,
+                        instance.interface,
                         n - 1
                     ))
                 })?;
@@ -61,16 +61,18 @@ impl NetworkInstances {
                 std::fs::write(&path, if filtered { "2" } else { "0" })
                     .map_err(|error| failed(&path, error))?;
                 let table = FIRST_TABLE + n as u32;
-                // Of a run that could not undo it.
+                // Left by an earlier run that was killed.
                 let _ = netlink.rule(false, &enters, table);
-                let routed = netlink.default_route(table, oif, exit.via);
+                let routed = netlink.default_route(table, oif, instance.via);
                 routed.map_err(|error| {
-                    failed(&format!("the route over {}", exit.interface), error)
+                    failed(&format!("the route over {}", instance.interface), error)
                 })?;
                 netlink.rule(true, &enters, table).map_err(|error| failed("the rule", error))?;
                 network_instances.made.push((enters, table));
                 tracing::info!(
-                    exit = exit.network_instance, interface = exit.interface, via = ?exit.via,
+                    network_instance = instance.network_instance,
+                    interface = instance.interface,
+                    via = ?instance.via,
                     "N6 network instance up"
                 );
             }

@@ -1,6 +1,6 @@
 //! Sessions that a datapath does not carry itself: Ethernet and unstructured ones, and IP sessions
-//! with rules that few have ([`Session::is_rare`](martlet_upf_rules::Session::is_rare)). That
-//! datapath passes their tunnels to the shared GTP-U sockets, and their downlink packets to this.
+//! with rare rules ([`Session::is_rare`](martlet_upf_rules::Session::is_rare)). The other datapath
+//! passes their tunnels to the shared GTP-U sockets, and their downlink packets to this module.
 use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
@@ -36,13 +36,13 @@ impl Egress for Tunnels {
         self.0.send_marked(datagram, peer, marking)
     }
 
-    fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()> {
+    fn to_network(&self, packet: &[u8], instance: usize) -> io::Result<()> {
         let send = self.1.as_ref().ok_or(io::ErrorKind::NotConnected)?;
-        send(packet, exit)
+        send(packet, instance)
     }
 }
 
-/// Those sessions; they end with this.
+/// The non-IP sessions. Dropping this ends them.
 pub struct NonIpSessions {
     forwarder: Arc<Forwarder<Tunnels>>,
     _threads: Threads,

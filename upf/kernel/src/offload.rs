@@ -1,14 +1,14 @@
 //! Superframes of the TUN device: several packets of one flow behind one virtio-net header.
 //!
-//! The kernel hands over TCP and UDP packets of a flow as one, which [`segments`] splits, and takes
-//! packets of a flow as one, which [`Merger`] joins. Rules, counts and limits apply to the packets
-//! in between, never to superframes.
+//! The kernel passes TCP and UDP packets of a flow as one superframe, which [`segments`] splits. It
+//! accepts packets of a flow as one superframe, which [`Merger`] joins. Rules, counts and limits
+//! apply to the packets in between, never to superframes.
 use martlet_upf_datapath::checksum::sum;
 use std::ops::Range;
 
 /// Length of the header before each packet of a device with offload.
 pub(super) const HEADER: usize = 10;
-/// Most packets of a superframe.
+/// Maximum number of packets of a superframe.
 const MAX_SEGMENTS: usize = 64;
 /// Longest superframe: an IP packet.
 const MAX_LENGTH: usize = 65_535;
@@ -39,7 +39,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// The header at the start of what the device gave.
+    /// The header at the start of what was read from the device.
     pub fn parse(bytes: &[u8]) -> Option<Header> {
         let bytes: [u8; HEADER] = bytes.get(..HEADER)?.try_into().ok()?;
         let [flags, kind, a, b, c, d, e, f, g, h] = bytes;
@@ -76,7 +76,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Where the parts of a TCP or UDP packet are.
+/// The offsets of the parts of a TCP or UDP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Layout {
     is_v4: bool,
@@ -145,8 +145,9 @@ impl Layout {
     }
 }
 
-/// Splits what the device gave after its header into the packets in it, each with a valid checksum,
-/// after `headroom` bytes of `buffer`. `None` if it is malformed; packets before that were given.
+/// Splits what was read from the device after its header into packets, each with a valid checksum,
+/// after `headroom` bytes of `buffer`. `None` if it is malformed; earlier packets have been passed
+/// on.
 pub(super) fn segments(
     header: Header,
     packet: &mut [u8],
@@ -254,7 +255,7 @@ pub(super) struct Merger {
     pub packets: Vec<Merged>,
 }
 
-/// Of how many packets a flow is looked for.
+/// Number of latest packets among which the flow of a packet is searched.
 const MAX_SEARCHED: usize = 16;
 
 impl Merger {
@@ -485,7 +486,7 @@ mod tests {
             let mut merger = Merger::default();
             merger.push(&plain, Some(true));
             merger.push(&other, Some(true));
-            // Nothing joins a packet that another of its flow has followed.
+            // A packet is not joined to an earlier one than the last of its flow.
             merger.push(&packet(true, TCP, &[1; 50], 51, ACK), Some(true));
             let counts: Vec<_> = merger.packets.iter().map(Merged::count).collect();
             assert_eq!(counts, [1, 1, 1]);

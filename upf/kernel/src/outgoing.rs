@@ -12,15 +12,15 @@ use std::net::{IpAddr, UdpSocket};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
-/// Datagrams and packets that are queued at most.
+/// Maximum number of queued datagrams and packets.
 const MAX_QUEUED: usize = 256;
-/// Bytes that are queued at most, but for the last packet.
+/// Maximum number of queued bytes, without the last packet.
 const MAX_BYTES: usize = 256 << 10;
-/// Segments of a message at most: the limit of older kernels.
+/// Maximum number of segments of a message: the limit of older kernels.
 const MAX_SEGMENTS: usize = 64;
 /// Longest message.
 const MAX_MESSAGE: usize = 65_000;
-/// Of how many messages the last one to a peer is looked for.
+/// Number of latest messages among which the last one to a peer is searched.
 const MAX_SEARCHED: usize = 16;
 /// Peers whose limit is known.
 const PEERS: usize = 1024;
@@ -92,7 +92,7 @@ impl Outgoing {
             || self.bytes.len() + self.packets.length() >= MAX_BYTES
     }
 
-    /// Those that were lost since the last call.
+    /// Packets that were lost since the last call.
     pub fn take_lost(&mut self) -> Lost {
         std::mem::take(&mut self.lost)
     }
@@ -143,7 +143,7 @@ impl Outgoing {
             return;
         }
         match code {
-            // Longer than the path takes without fragments.
+            // The datagram exceeds the path MTU.
             Some(libc::EINVAL | libc::EMSGSIZE) => {
                 if self.too_long.len() >= PEERS {
                     self.too_long.clear();

@@ -23,15 +23,15 @@ use std::time::{Instant, SystemTime};
 enum Next {
     /// None: the packet was sent, buffered or dropped.
     Done,
-    /// It leaves for the data network by an exit, or for another UE.
+    /// It is sent to the data network by a network instance, or to another UE.
     Network(usize),
-    /// It leaves for the data network in a datagram.
+    /// It is sent to the data network in a datagram.
     Datagram(SocketAddrV6, SocketAddrV6),
 }
 
-/// Where a packet of a UE goes.
+/// The destination of a packet of a UE.
 enum ToOtherUe {
-    /// It is not for another UE, or leaves all the same.
+    /// It is not for another UE, or it leaves over N6 in any case.
     Leaves,
     /// To another UE, here.
     Switched(Arc<Entry>),
@@ -112,7 +112,7 @@ impl<O: Egress> Forwarder<O> {
             return self.counters.dropped(DropReason::Malformed);
         }
         self.note_fragment(&flow);
-        // Frames go to other UEs, or leave, in their network.
+        // Frames are sent to other UEs, or to N6, by the network of their session.
         if flow.ethernet.is_none() && state.leaves(rule) {
             let reason = match self.to_other_ue(entry.ue_to_ue, &flow) {
                 ToOtherUe::Denied => Some(DropReason::UeToUe),
@@ -150,7 +150,7 @@ impl<O: Egress> Forwarder<O> {
             (Next::Network(_), Some(lan)) => {
                 self.to_lan(&lan, Some(entry.seid), &frame, &flow, now)
             }
-            (Next::Network(exit), None) => self.to_network(entry, frame, &flow, exit, now),
+            (Next::Network(instance), None) => self.to_network(entry, frame, &flow, instance, now),
             (Next::Datagram(from, to), _) => self.datagram(from, to, frame.packet()),
             (Next::Done, _) => {}
         }
@@ -248,7 +248,8 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// Whether the perimeter lets a packet of a UE leave. A frame goes to other UEs in any case.
+    /// Whether the perimeter lets a packet of a UE leave. A frame may be sent to other UEs in any
+    /// case.
     fn may_leave(&self, flow: &Flow, packet: &[u8]) -> bool {
         flow.ethernet.is_some() || self.perimeter.permits(flow, packet)
     }
@@ -313,8 +314,8 @@ impl<O: Egress> Forwarder<O> {
         self.note_fragment(flow);
         let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
         drop(state);
-        if let Next::Network(exit) = next {
-            self.leave(frame, exit);
+        if let Next::Network(instance) = next {
+            self.leave(frame, instance);
         }
     }
 
@@ -334,10 +335,10 @@ impl<O: Egress> Forwarder<O> {
         let Some(rule) = state.rule_for_network(&flow) else {
             return self.counters.dropped(DropReason::NoRule);
         };
-        if let Next::Network(exit) =
+        if let Next::Network(instance) =
             self.carry_out(entry, state, rule, &flow, None, &mut frame, now)
         {
-            self.leave(&frame, exit);
+            self.leave(&frame, instance);
         }
     }
 
@@ -348,18 +349,18 @@ impl<O: Egress> Forwarder<O> {
         entry: &Entry,
         mut frame: Frame<'_>,
         flow: &Flow,
-        exit: usize,
+        instance: usize,
         now: Instant,
     ) {
         if let ToOtherUe::Switched(other) = self.to_other_ue(entry.ue_to_ue, flow) {
             self.counters.switched_packets.add(1);
             return self.to_ue(&other, &mut frame, flow, now);
         }
-        self.leave(&frame, exit);
+        self.leave(&frame, instance);
     }
 
-    fn leave(&self, frame: &Frame<'_>, exit: usize) {
-        if self.egress.to_network(frame.packet(), exit).is_err() {
+    fn leave(&self, frame: &Frame<'_>, instance: usize) {
+        if self.egress.to_network(frame.packet(), instance).is_err() {
             self.counters.lost_packets.add(1);
             self.counters.dropped(DropReason::N6);
         }
@@ -380,7 +381,8 @@ impl<O: Egress> Forwarder<O> {
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
         let (guaranteed, marking, ppi) = (found.guaranteed, found.marking, found.paging_policy);
         let copies = found.copies.to_vec();
-        let exit = network_instance_of(&self.network_instances, found.network_instance.as_deref());
+        let instance =
+            network_instance_of(&self.network_instances, found.network_instance.as_deref());
         let drop = |state: &mut State, reason| {
             state.dropped(reason);
             self.counters.dropped(reason);
@@ -450,7 +452,7 @@ impl<O: Egress> Forwarder<O> {
         self.shaper.bytes[class].add(flow.length as u64);
         self.count(entry, state, rule, direction, flow.length, now);
         match target {
-            Target::Network => Next::Network(exit),
+            Target::Network => Next::Network(instance),
             Target::Datagrams(to) => {
                 let from = state.own_address().map(|own| SocketAddrV6::new(own, to.port(), 0, 0));
                 from.map_or(Next::Done, |from| Next::Datagram(from, to))

@@ -25,7 +25,7 @@ const DELETE_ADDRESS: u16 = 21;
 const NEW_ROUTE: u16 = 24;
 const DELETE_ROUTE: u16 = 25;
 
-/// What follows the addresses; it ends with this.
+/// Watches the addresses. Dropping it ends the watch.
 pub struct Watcher {
     /// Closed to end the thread.
     stop: Option<UnixStream>,
@@ -64,9 +64,9 @@ fn policy(config: &UpfConfig) -> Policy {
 }
 
 /// The addresses of the calling thread's network namespace. Packets leave to the data network by
-/// interfaces with a default route, and by `exits`.
-fn own_addresses(exits: &[String]) -> io::Result<BTreeSet<OwnAddress>> {
-    let mut leaving: BTreeSet<String> = exits.iter().cloned().collect();
+/// interfaces with a default route, and by the ones named in `network_instances`.
+fn own_addresses(network_instances: &[String]) -> io::Result<BTreeSet<OwnAddress>> {
+    let mut leaving: BTreeSet<String> = network_instances.iter().cloned().collect();
     // Columns: interface, destination, gateway, flags, three counters, mask.
     let four = std::fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
     for columns in four.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()) {
@@ -98,14 +98,14 @@ fn own_addresses(exits: &[String]) -> io::Result<BTreeSet<OwnAddress>> {
     Ok(each.collect())
 }
 
-/// Those of the network namespaces of N3 and N6.
+/// The addresses of the network namespaces of N3 and N6.
 fn all_addresses(config: &UpfConfig) -> Result<BTreeSet<OwnAddress>, OpenError> {
-    let exits: Vec<String> =
-        config.n6.network_instances.iter().map(|exit| exit.interface.clone()).collect();
+    let network_instances: Vec<String> =
+        config.n6.network_instances.iter().map(|instance| instance.interface.clone()).collect();
     let mut all = BTreeSet::new();
     for netns in namespaces(config) {
         all.extend(netns::within(netns, || {
-            own_addresses(&exits).map_err(|error| {
+            own_addresses(&network_instances).map_err(|error| {
                 OpenError::Interface(format!("the addresses of interfaces are not known: {error}"))
             })
         })?);
@@ -142,8 +142,8 @@ fn matters(mut messages: &[u8]) -> bool {
     false
 }
 
-/// The perimeter that a configuration asks for. The addresses of the machine are known when this
-/// returns, and followed for as long as the watcher lives.
+/// The perimeter of a configuration. The addresses of the machine are known when this returns, and
+/// followed for as long as the watcher lives.
 pub fn follow(config: &UpfConfig) -> Result<(Arc<Perimeter>, Watcher), OpenError> {
     let perimeter = Arc::new(Perimeter::new(policy(config)));
     let watcher = Watcher::start(&perimeter, config)?;
@@ -157,7 +157,7 @@ impl Watcher {
             .into_iter()
             .map(|netns| netns::within(netns, || changes().map_err(failed)))
             .collect::<Result<_, _>>()?;
-        // What changes from here on is reported.
+        // Changes from here on are reported.
         perimeter.set_own(all_addresses(config)?);
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let (perimeter, config) = (perimeter.clone(), config.clone());
@@ -176,7 +176,7 @@ impl Watcher {
     }
 }
 
-/// Waits for a change that matters; false at the end.
+/// Waits for a change of the perimeter; returns false at the end.
 fn wait(sockets: &[OwnedFd], stopped: &UnixStream) -> bool {
     let mut buffer = vec![0; 65_536];
     loop {
@@ -198,7 +198,7 @@ fn wait(sockets: &[OwnedFd], stopped: &UnixStream) -> bool {
             loop {
                 match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
                     Ok(length) => change |= matters(buffer.get(..length).unwrap_or_default()),
-                    // Reports were lost: there may have been one that matters.
+                    // Reports were lost: one of them may have changed the perimeter.
                     Err(Errno::ENOBUFS) => change = true,
                     Err(_) => break,
                 }

@@ -1,6 +1,5 @@
 //! Redirection of HTTP to a URL (TS 29.244, 5.4.7): a UE's request is answered with status 302. The
-//! other end of TCP is played without any state: what it sends follows from the packet that it
-//! answers.
+//! server's end of TCP has no state: each response follows from the packet that it answers.
 use martlet_upf_datapath::checksum;
 use martlet_upf_rules::Flow;
 use std::net::IpAddr;
@@ -36,7 +35,7 @@ pub(super) fn answer(packet: &[u8], flow: &Flow, url: &str) -> Option<Vec<u8>> {
     let (own, acknowledges, flags, content) = if flags & RST != 0 {
         return None;
     } else if flags & SYN != 0 {
-        // Any number will do: nothing is remembered, and the UE returns it.
+        // Any number is valid: no state is stored, and the UE returns the number.
         (sequence.rotate_left(16) ^ 0x4d41_5254, next(1), SYN | ACK, Vec::new())
     } else if METHODS.iter().any(|method| payload.starts_with(method)) {
         let content = format!(
@@ -61,7 +60,7 @@ pub(super) fn answer(packet: &[u8], flow: &Flow, url: &str) -> Option<Vec<u8>> {
     whole(flow, tcp)
 }
 
-/// A packet from where the UE's was sent to, with its checksums.
+/// A packet from the destination of the UE's packet, with its checksums.
 fn whole(flow: &Flow, mut tcp: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::try_from(tcp.len()).ok()?;
     let addresses = match (flow.destination, flow.source) {

@@ -9,13 +9,13 @@ use std::net::IpAddr;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
-/// Flows of one session; the oldest is forgotten first.
+/// Maximum number of flows of one session; the oldest is removed first.
 const MAX_FLOWS: usize = 1024;
 
 /// Protocol, the UE's port, the server and its port.
 type Key = (u8, u16, IpAddr, u16);
 
-/// Where packets of flows were sent to before they were redirected.
+/// The original destinations of redirected flows.
 #[derive(Default)]
 pub(super) struct RedirectedFlows {
     originals: HashMap<Key, IpAddr>,
@@ -57,7 +57,7 @@ impl RedirectedFlows {
 
 /// Replaces an address in the header of a packet, and corrects the checksums.
 fn replace(flow: &Flow, frame: &mut Frame<'_>, old: IpAddr, new: IpAddr, source: bool) -> bool {
-    // Of a fragment only the first has the checksum that covers the address.
+    // Only the first fragment has the checksum that covers the address.
     if flow.fragment.is_some() {
         return false;
     }

@@ -27,7 +27,7 @@ pub(super) struct Sockets {
     queues: Mutex<Vec<Arc<Mutex<Outgoing>>>>,
     /// Whether datagrams to a peer may leave as segments of one.
     segments: bool,
-    /// Devices of exits.
+    /// The devices of network instances.
     network_instances: Vec<File>,
     /// Network namespace and name of the device.
     n6: (Option<String>, String),
@@ -53,8 +53,8 @@ impl Sockets {
 }
 
 impl Sockets {
-    /// Queues a packet of a thread that forwards packets. Another thread is to send its packet
-    /// itself, after those that are queued: an end marker is the last on its tunnel.
+    /// Queues a packet of a thread that forwards packets. Another thread sends its packet itself,
+    /// after the queued ones: an end marker is the last packet of its tunnel.
     fn queued(&self, push: impl FnOnce(&mut Outgoing)) -> bool {
         QUEUE.with_borrow(|own| {
             let Some(own) = own else {
@@ -95,8 +95,8 @@ impl Egress for Sockets {
         if queued { Ok(()) } else { self.gtpu.send_marked(datagram, peer, marking) }
     }
 
-    fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()> {
-        if let Some(n) = exit.checked_sub(1) {
+    fn to_network(&self, packet: &[u8], instance: usize) -> io::Result<()> {
+        if let Some(n) = instance.checked_sub(1) {
             let mut device = self.network_instances.get(n).ok_or(io::ErrorKind::NotConnected)?;
             return device.write(packet).map(drop);
         }

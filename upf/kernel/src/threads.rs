@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 
 /// Packets read from the device between checks for the end.
 const AT_A_TIME: usize = 64;
-/// Waiting that took longer found no packet at first.
+/// A wait that took longer than this found no packet at first.
 const SLEPT: Duration = Duration::from_micros(5);
 
 /// The threads; they end with this.
@@ -45,7 +45,7 @@ impl Drop for N3End {
     fn drop(&mut self) {
         self.is_stopped.store(true, Ordering::Release);
         for (_, socket) in self.forwarder.egress.gtpu.each() {
-            // It wakes the waiting thread and fails all the same: the socket has no peer.
+            // The call wakes the waiting thread, and fails because the socket has no peer.
             let _ = SockRef::from(socket).shutdown(Shutdown::Read);
         }
     }
@@ -77,7 +77,7 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Those of the networks of Ethernet sessions alone.
+    /// Only the threads of the networks of Ethernet sessions.
     pub fn of_lans<O: Egress>(
         forwarder: &Arc<Forwarder<O>>,
         failure: mpsc::Sender<String>,

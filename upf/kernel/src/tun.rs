@@ -11,7 +11,7 @@ pub(super) fn create(name: &str) -> Result<File, OpenError> {
     open(name, libc::IFF_TUN)
 }
 
-/// The same, with superframes where `offload` asks for them and the kernel has them: see
+/// The same, with superframes if `offload` requests them and the kernel supports them: see
 /// [`offload`](super::offload).
 pub(super) fn create_with(name: &str, offload: Offload) -> Result<Device, OpenError> {
     let has_header = offload == Offload::Auto;

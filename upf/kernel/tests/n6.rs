@@ -18,7 +18,7 @@ const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const MACHINE: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 1);
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 
-/// A named network namespace, gone with this.
+/// A named network namespace, removed on drop.
 struct Netns(String);
 
 impl Drop for Netns {

@@ -23,7 +23,7 @@ fn rig(offload: Offload) -> (SocketRig, Session) {
     (rig, session)
 }
 
-/// Packets that the kernel has handed to the UPF.
+/// Packets that the kernel has passed to the UPF.
 fn handed_over() -> u64 {
     let all = std::fs::read_to_string("/proc/thread-self/net/dev").expect("the interfaces");
     let line = all.lines().find_map(|line| line.trim().strip_prefix("martlet-n6:"));
@@ -31,7 +31,7 @@ fn handed_over() -> u64 {
     sent.parse().expect("a number")
 }
 
-/// Sends datagrams of one length as one: the kernel keeps them together as far as the device.
+/// Sends datagrams of one length as one: the kernel passes them to the device as a superframe.
 fn send_together(rig: &SocketRig, payload: &[u8], length: u16) {
     let size = libc::c_int::from(length);
     // SAFETY: the pointer is to an integer of the given length that outlives the call.

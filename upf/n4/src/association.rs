@@ -70,8 +70,8 @@ impl N4 {
             return AssociationSetupResponse { flags, ..self.setup_response(Cause::ACCEPTED) }
                 .into();
         }
-        // A new recovery time stamp is the proof that the SMF has lost its sessions. Without it
-        // they continue to forward traffic, until the SMF restores them or the retention time ends.
+        // A new recovery time stamp shows that the SMF has lost its sessions. Without it they
+        // continue to forward traffic, until the SMF restores them or the retention time ends.
         if let Some(id) = old
             && self.associations.get(&id).is_some_and(|a| a.recovery == request.recovery)
         {
@@ -189,7 +189,7 @@ impl N4 {
         }
     }
 
-    /// The answer to an association setup, whatever becomes of it.
+    /// The response to an association setup, accepted or not.
     pub(super) fn setup_response(&self, cause: Cause) -> AssociationSetupResponse {
         let own = UpFunctionFeatures::FTUP
             | UpFunctionFeatures::DDND

@@ -15,7 +15,7 @@ pub(super) struct Context {
     /// The setup of the association in which the SMF has last confirmed the session.
     pub setup: u64,
     pub established: Instant,
-    /// The same as people read it.
+    /// The same in readable form.
     wall: SystemTime,
     /// Usage reporting rules that have measured since another time than the start of the session.
     clocks: ById<u32, UrrClock>,
@@ -134,7 +134,7 @@ impl Context {
         }
     }
 
-    /// It belongs to these connection sets from now on; without any, to those before.
+    /// Sets its connection sets; without any, the previous ones remain.
     pub fn join(&mut self, sets: &[FqCsid]) {
         if !sets.is_empty() {
             let each = |set: &FqCsid| {
@@ -172,7 +172,7 @@ impl Context {
         self.clocks.get(&urr).copied().unwrap_or_else(|| self.first_clock())
     }
 
-    /// It is this one from now on.
+    /// Sets it.
     pub fn set_clock(&mut self, urr: u32, clock: UrrClock) {
         // A default value needs no memory.
         if clock != self.clock(urr) {
@@ -203,7 +203,7 @@ impl Context {
         self.stored.cp()
     }
 
-    /// The session is another one now.
+    /// Replaces the session.
     pub fn set(&mut self, session: Session) {
         self.stored = session.into();
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 pub(super) enum Deadline {
     /// A heartbeat to an SMF.
     Heartbeat { association: u64 },
-    /// An SMF has been out of reach for too long.
+    /// An SMF has been unreachable for too long.
     Retention { association: u64 },
     /// An SMF that has associated again has not restored all of its sessions.
     Stale { association: u64 },

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Minimum interval between rule updates for learned addresses: each update touches all sessions
 /// that detect such an application.
 const PAUSE: Duration = Duration::from_millis(100);
-/// However long an answer holds, an address is forgotten after this.
+/// Maximum lifetime of an address, whatever the TTL.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// Learned addresses by name.
@@ -75,7 +75,7 @@ impl N4 {
         self.applications = applications;
     }
 
-    /// A UE got an answer of a name server.
+    /// A name server has answered a UE.
     pub(super) fn answer_seen(&mut self, server: IpAddr, answer: &Answer, now: Moment) {
         if !self.settings.name_servers.contains(&server) {
             metrics::DNS_RESPONSES.with_label_values(&["foreign"]).inc();

@@ -94,7 +94,7 @@ pub struct N4 {
     addresses_of: LearnedAddresses,
     work: Work,
     last_load: u32,
-    /// It ends, at this time at the latest.
+    /// It is stopping, and ends at this time at the latest.
     releasing: Option<Instant>,
     /// It is drained: it rejects new associations. Sessions are accepted, as an SMF may not have
     /// received the request for the release yet.
@@ -103,8 +103,8 @@ pub struct N4 {
     pending: HashMap<u32, Pending>,
     /// Peers of N3 that the datapath knows.
     known_peers: HashSet<IpAddr>,
-    /// Those that have lost their last tunnel, with the time when they are forgotten unless they
-    /// have one again.
+    /// Peers that have lost their last tunnel, with the time when they are removed unless they have
+    /// a tunnel again.
     leaving: HashMap<IpAddr, Instant>,
     /// When the first of them is due.
     peers_due: Option<Instant>,

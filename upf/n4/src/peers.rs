@@ -1,4 +1,4 @@
-//! Which nodes may be SMFs, and which peers of N3 the datapath knows.
+//! The nodes that may be SMFs, and the peers of N3 that the datapath knows.
 use super::{Moment, N4};
 use martlet_upf_datapath::Datapath;
 use martlet_upf_rules::{Prefix, Session};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// are still in flight, and data that it forwards to the next one.
 const HOLD: Duration = Duration::from_secs(10);
 
-/// Where SMFs are if the configuration does not say: on this machine.
+/// The default addresses of SMFs: this machine.
 pub(super) fn loopback() -> Vec<Prefix> {
     vec![
         Prefix::of(Ipv4Addr::LOCALHOST.into(), 8),
@@ -18,7 +18,7 @@ pub(super) fn loopback() -> Vec<Prefix> {
     ]
 }
 
-/// Introduces the peers of a session to the datapath, before its rules send to them.
+/// Adds the peers of a session to the datapath, before its rules send to them.
 pub(super) fn introduce(
     known: &mut HashSet<IpAddr>,
     session: &Session,
@@ -45,7 +45,7 @@ impl N4 {
         let due = now.instant + HOLD;
         let vacated = self.remote.take_vacated();
         self.leaving.extend(vacated.into_iter().map(|peer| (peer, due)));
-        // Those that were introduced for rules that failed have lost no tunnel.
+        // Peers that were added for rejected rules have lost no tunnel.
         if self.leaving.is_empty() && self.known_peers.len() > self.remote.peers() {
             let unused = self.known_peers.iter().filter(|peer| !self.remote.has_peer(**peer));
             self.leaving.extend(unused.map(|peer| (*peer, due)));
@@ -55,7 +55,7 @@ impl N4 {
         }
     }
 
-    /// Ends those for which it is due.
+    /// Removes the peers whose time has expired.
     pub(super) fn forget_lost_peers(&mut self, now: Instant) {
         if self.peers_due.is_none_or(|due| due > now) {
             return;

@@ -65,7 +65,7 @@ impl N4 {
     }
 
     fn try_manage_pfds(&self, request: PfdManagementRequest) -> Result<Applications, RuleError> {
-        // Without any application, all are forgotten (7.4.3.1).
+        // A request without applications removes all (7.4.3.1).
         if request.applications.is_empty() {
             return Ok(Applications::new());
         }
@@ -172,7 +172,7 @@ impl N4 {
     }
 }
 
-/// Stands for a removed application: matches no packet.
+/// The rule of a removed application: it matches no packet.
 fn matches_nothing(id: &[u8]) -> Arc<Application> {
     Arc::new(Application {
         id: id.to_vec(),

@@ -9,7 +9,7 @@ type End = (IpAddr, u32);
 #[derive(Default)]
 pub(super) struct Remote {
     first: ByPeer<u32>,
-    /// Those that are not the first of an end.
+    /// Further sessions of an end.
     others: HashMap<End, Vec<u64>>,
     /// Peers that have lost their last tunnel since [`Remote::take_vacated`].
     vacated: Vec<IpAddr>,

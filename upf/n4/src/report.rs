@@ -217,7 +217,7 @@ impl N4 {
                 self.notify_again(seid);
             }
         }
-        // DROBU: the UE is not to be reached (8.2.35).
+        // DROBU: the UE is not reachable (8.2.35).
         if response.flags.is_some_and(|flags| flags.0 & 0x01 != 0)
             && let Some(context) = self.sessions.get(&seid)
         {

@@ -33,7 +33,7 @@ pub struct Settings {
     pub associations: usize,
     /// Sessions at a time.
     pub sessions: usize,
-    /// Most rules of a session.
+    /// Maximum number of rules of a session.
     pub rules: RuleLimits,
     /// Telemetry.
     pub telemetry: TelemetryConfig,

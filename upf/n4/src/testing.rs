@@ -57,7 +57,7 @@ impl Smf {
         smf
     }
 
-    /// With an association, and no heartbeats to answer.
+    /// With an association, and without heartbeats.
     pub fn without_heartbeats() -> Self {
         let mut smf = Self::with(|config| config.n4.heartbeat_s = 0);
         smf.associate(1);

@@ -60,7 +60,7 @@ impl N4 {
         if due > now.instant {
             return self.deadlines.set(Deadline::TrafficStop { seid, urr }, due);
         }
-        // What is left of the times that are measured waits for the next start.
+        // The rest of the measured times continues at the next start.
         let mut paused = [None; 2];
         if rule.inactivity.is_some() {
             for (deadline, place) in paused_deadlines(seid, urr).into_iter().zip(&mut paused) {

@@ -61,7 +61,7 @@ impl<K: Clone + Eq + Hash> Side<K> {
         Some(number)
     }
 
-    /// A new line, in the place of one without sessions if there are too many.
+    /// A new line. It replaces a line without sessions if there are too many.
     fn open(&mut self, end: K) -> Option<u16> {
         let line = Line { end: end.clone(), bytes: [0; 2], sessions: 0 };
         let at = if self.lines.len() < MAX_LINES {
@@ -167,7 +167,7 @@ impl LineVolumes {
     }
 }
 
-/// The peer to which a session's downlink goes. Of several FARs, the first one counts.
+/// The peer to which a session's downlink is sent. Of several FARs, the first one counts.
 fn access_end(session: &Session) -> Option<IpAddr> {
     let to_access = session.fars.values().find(|far| {
         far.action == Action::Forward

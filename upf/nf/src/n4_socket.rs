@@ -75,7 +75,7 @@ pub async fn run(
                         || datagrams.iter().map(|(from, bytes)| (*from, bytes.as_slice()));
                     with(&mut |n4| n4.receive_all(together(), Moment::now()))
                 }
-                // An SMF that is not there shows at the next receive; that is no reason to end.
+                // A receive reports the closed port of an absent SMF, which is no reason to end.
                 Err(error) if is_passing(&error) => continue,
                 Err(error) => return Err(error),
             },
@@ -85,7 +85,7 @@ pub async fn run(
                 }
                 with(&mut |n4| batch.drain(..).for_each(|event| n4.event(event, Moment::now())))
             }
-            // A question has left messages to be sent.
+            // A query has queued messages.
             () = wake.notified() => with(&mut |_| {}),
             () = due => with(&mut |n4| n4.poll(Moment::now())),
         };

@@ -55,7 +55,7 @@ pub struct UpfHandle {
     n4: Arc<Mutex<N4>>,
     address: SocketAddr,
     task: JoinHandle<Result<(), UpfError>>,
-    /// Wakes the task for messages that a question has left to be sent.
+    /// Wakes the task for messages that a query has queued.
     wake: Arc<Notify>,
     /// Registers the metrics until dropped.
     _watched: Arc<dyn Fn() -> Option<Snapshot> + Send + Sync>,
@@ -66,7 +66,7 @@ pub struct UpfHandle {
     _alive: oneshot::Sender<()>,
 }
 
-/// Opens the configured datapath, which blocks. The error says what the operator can do.
+/// Opens the configured datapath, which blocks. The error has the remedy for the operator.
 pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals), OpenError> {
     fn boxed<D: Datapath>((datapath, signals): (D, Signals)) -> (Box<dyn Datapath>, Signals) {
         (Box::new(datapath), signals)
@@ -157,7 +157,7 @@ impl UpfHandle {
         })
     }
 
-    /// Answers questions; none any more once the UPF has ended.
+    /// Answers queries; none after the UPF has ended.
     pub fn ask_source(&self) -> AskSource {
         let n4 = Arc::downgrade(&self.n4);
         let (thermal, wake) = (self.thermal.clone(), self.wake.clone());

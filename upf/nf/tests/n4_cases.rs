@@ -1,6 +1,6 @@
-//! What SMFs of other vendors ask of a UP function over N4 (TS 29.244): each case is played over
-//! PFCP on UDP, with a gNB and a host of the data network that are sockets, on the datapaths
-//! `kernel` and `xdp` alike. `docs/n4.md` has the features and which cases are about them.
+//! Features that SMFs of other vendors use over N4 (TS 29.244). Each case runs over PFCP on UDP,
+//! with sockets as gNB and host of the data network, on the datapaths `kernel` and `xdp`.
+//! `docs/n4.md` lists the features with their cases.
 #[path = "n4_cases/associations.rs"]
 mod associations;
 #[path = "n4_cases/forwarding.rs"]
@@ -20,7 +20,7 @@ use martlet_upf::{UpfConfig, start};
 use martlet_upf_testing as common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A case: its name, and what is played.
+/// A case: its name and its function.
 type Case = (&'static str, fn(&mut Lab));
 
 /// The cases in groups. Cases of usage wait for seconds, so they are two groups.
@@ -48,7 +48,7 @@ fn on(datapath: DatapathChoice) -> UpfConfig {
     config
 }
 
-/// Plays all cases, each group against a UPF of its own at the same time.
+/// Runs all cases. Each group has its own UPF, and groups run at the same time.
 fn play(datapath: DatapathChoice) {
     let groups = groups();
     let count: usize = groups.iter().map(Vec::len).sum();
@@ -62,7 +62,7 @@ fn play(datapath: DatapathChoice) {
     assert!(count >= 97);
 }
 
-/// Plays cases against one UPF, and returns the names of those that failed.
+/// Runs cases against one UPF, and returns the names of those that failed.
 fn play_group(datapath: DatapathChoice, cases: Vec<Case>) -> Vec<&'static str> {
     let (names, result) = std::sync::mpsc::channel();
     in_namespace(move || {

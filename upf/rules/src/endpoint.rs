@@ -16,7 +16,7 @@ pub struct Endpoint {
     pub network_instance: Option<NetworkInstance>,
     /// Addresses of the UE.
     pub ue: Vec<UeIpAddress>,
-    /// All traffic of an Ethernet session is meant.
+    /// Whether it is for all traffic of an Ethernet session.
     pub ethernet: Option<u8>,
     /// IPv4 networks behind the UE.
     pub framed_routes: Vec<FramedRoute>,

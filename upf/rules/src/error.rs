@@ -34,7 +34,7 @@ impl RuleError {
         RuleError { cause: Cause::CONDITIONAL_IE_MISSING, offending, failed: None, why: why.into() }
     }
 
-    /// An element that is missing though another one asks for it; the caller names it.
+    /// An element is missing although another one requires it; the caller names it.
     pub fn incomplete(why: impl Into<String>) -> Self {
         RuleError {
             cause: Cause::CONDITIONAL_IE_MISSING,
@@ -44,7 +44,7 @@ impl RuleError {
         }
     }
 
-    /// A rule whose element asks for something that is not supported: "Service not supported".
+    /// A rule with an element that requests an unsupported feature: "Service not supported".
     pub fn not_supported<T: IeValue>(rule: FailedRuleId, why: impl Into<String>) -> Self {
         RuleError {
             cause: Cause::SERVICE_NOT_SUPPORTED,
@@ -54,7 +54,7 @@ impl RuleError {
         }
     }
 
-    /// A rule whose element has a value that cannot be: "Rule creation/modification Failure" with
+    /// A rule with an element that has an invalid value: "Rule creation/modification Failure" with
     /// the element's type.
     pub fn incorrect<T: IeValue>(rule: FailedRuleId, why: impl Into<String>) -> Self {
         RuleError { offending: Some(T::TYPE), ..RuleError::failure(rule, why) }

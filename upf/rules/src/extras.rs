@@ -54,7 +54,7 @@ impl Prefix {
 /// Conditions that few PDRs have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct PdrExtras {
-    /// All frames of an Ethernet session are meant.
+    /// Whether it matches all frames of an Ethernet session.
     pub ethernet: bool,
     /// Ethernet filters, one of which must match; empty: all frames.
     pub frames: Vec<FrameRule>,

@@ -30,7 +30,7 @@ pub enum Action {
     },
 }
 
-/// Where a copy of each packet goes.
+/// The destination of copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Duplicate {
     /// The tunnel.
@@ -51,13 +51,13 @@ pub struct Far {
     pub id: u32,
     /// The action.
     pub action: Action,
-    /// Destination interface; there wherever the action is to forward.
+    /// Destination interface; present if the action is to forward.
     pub destination: Option<Interface>,
     /// Network instance of the destination.
     pub network_instance: Option<Arc<[u8]>>,
-    /// The tunnel into which packets go; none where they leave as they are.
+    /// The tunnel for packets; none if they are sent unchanged.
     pub tunnel: Option<Tunnel>,
-    /// Where packets of an unstructured session go on N6, over UDP (TS 29.561, 7.2).
+    /// Destination on N6 of packets of an unstructured session, over UDP (TS 29.561, 7.2).
     pub datagrams: Option<SocketAddrV6>,
     /// BAR ID.
     pub bar: Option<u8>,
@@ -67,11 +67,11 @@ pub struct Far {
     pub marking: Option<u8>,
     /// Forwarding Policy Identifier.
     pub policy: Option<Arc<[u8]>>,
-    /// Where traffic is redirected instead.
+    /// Destination to which traffic is redirected.
     pub redirect: Option<Arc<Redirect>>,
     /// DUPL is set.
     pub duplicates: bool,
-    /// Where copies go if it is.
+    /// Destinations of copies, if it duplicates.
     pub copies: Vec<Duplicate>,
 }
 
@@ -168,7 +168,7 @@ impl Far {
         Ok(())
     }
 
-    /// Changes where the n-th copy goes, or adds one.
+    /// Changes the destination of the n-th copy, or adds one.
     fn copy_to(&mut self, n: usize, ie: &UpdateDuplicatingParameters) -> Result<(), RuleError> {
         let id = self.id;
         match (self.copies.get_mut(n), &ie.outer_header_creation) {

@@ -45,7 +45,7 @@ impl FrameRule {
         })
     }
 
-    /// Whether a frame is meant.
+    /// Whether a frame matches.
     pub fn matches(&self, flow: &Flow, direction: Direction) -> bool {
         let Some(header) = &flow.ethernet else { return false };
         let exchanged = self.both_ways && direction == Direction::Uplink;

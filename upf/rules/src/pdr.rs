@@ -32,7 +32,7 @@ impl UeAddress {
 /// The values that the UP function found or allocated for the detection information of a PDR.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
-    /// The tunnel that the request gave, or that was chosen for it.
+    /// The tunnel of the request, or the one allocated for it.
     pub local: Option<LocalTunnel>,
     /// Addresses that were chosen.
     pub ue: Vec<UeAddress>,
@@ -47,7 +47,7 @@ pub struct Found {
 pub struct Pdr {
     /// PDR ID.
     pub id: u16,
-    /// The lowest of those that match counts.
+    /// Of matching rules, the one with the lowest precedence value applies.
     pub precedence: u32,
     /// The source interface.
     pub source: Interface,
@@ -210,7 +210,7 @@ impl Pdr {
     /// Takes tunnel and addresses of a traffic endpoint that has changed.
     ///
     /// # Errors
-    /// An address that is not possible.
+    /// An invalid address.
     pub fn follow(&mut self, endpoint: &Endpoint) -> Result<(), RuleError> {
         self.local = endpoint.local.or(self.local);
         if let Some(name) = &endpoint.network_instance {

@@ -29,7 +29,7 @@ impl From<Mbr> for BitRate {
     }
 }
 
-/// Most packets in a span of time.
+/// Maximum number of packets in a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PacketRate {
     /// How many.
@@ -72,7 +72,7 @@ pub struct Qer {
     pub qfi: Option<u8>,
     /// Downlink packets carry the reflective QoS indication.
     pub reflective: bool,
-    /// Most packets in a span of time, from and to the UE.
+    /// Maximum number of packets in a span of time, from and to the UE.
     pub packet_rates: [Option<PacketRate>; 2],
     /// Paging policy indicator of downlink packets, 3 bits.
     pub paging_policy: Option<u8>,

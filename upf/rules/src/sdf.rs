@@ -8,12 +8,45 @@ use std::ops::RangeInclusive;
 /// Port ranges of one side of a rule.
 const MAX_PORTS: usize = 16;
 
-/// Why a flow description is rejected.
+/// A rejected flow description, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the flow description {text:?} {why}")]
+#[error("the flow description {text:?} {fault}")]
 pub struct SdfRuleError {
     text: String,
-    why: &'static str,
+    fault: SdfFault,
+}
+
+/// What is wrong with a flow description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum SdfFault {
+    #[error("does not begin with `permit`")]
+    NoPermit,
+    #[error("is not for direction `out`")]
+    NotOut,
+    #[error("names a protocol that is neither `ip` nor a number")]
+    UnknownProtocol,
+    #[error("ends before the protocol")]
+    NoProtocol,
+    #[error("has no `from` after the protocol")]
+    NoFrom,
+    #[error("has no `to`")]
+    NoTo,
+    #[error("lacks an address")]
+    NoAddress,
+    #[error("has options, which TS 29.212 does not allow")]
+    Options,
+    #[error("has an invalid address")]
+    InvalidAddress,
+    #[error("has a prefix length that is no number")]
+    InvalidPrefix,
+    #[error("has a prefix length beyond its address")]
+    LongPrefix,
+    #[error("has a port that is no number")]
+    InvalidPort,
+    #[error("has a range of ports that ends before it begins")]
+    ReversedPorts,
+    #[error("lists too many ports")]
+    TooManyPorts,
 }
 
 /// A filter for packets of a service data flow.
@@ -118,29 +151,25 @@ impl Network {
 }
 
 fn parse(text: &str) -> Result<SdfRule, SdfRuleError> {
-    let wrong = |why| SdfRuleError { text: text.chars().take(200).collect(), why };
+    let wrong = |fault| SdfRuleError { text: text.chars().take(200).collect(), fault };
     let mut words = text.split_whitespace().peekable();
     let mut next = || words.next();
     if next() != Some("permit") {
-        return Err(wrong("does not begin with `permit`"));
+        return Err(wrong(SdfFault::NoPermit));
     }
     if next() != Some("out") {
-        return Err(wrong("is not for direction `out`"));
+        return Err(wrong(SdfFault::NotOut));
     }
     let protocol = match next() {
         Some("ip") => None,
-        Some(number) => Some(
-            number
-                .parse()
-                .map_err(|_| wrong("names a protocol that is neither `ip` nor a number"))?,
-        ),
-        None => return Err(wrong("ends before the protocol")),
+        Some(number) => Some(number.parse().map_err(|_| wrong(SdfFault::UnknownProtocol))?),
+        None => return Err(wrong(SdfFault::NoProtocol)),
     };
     if next() != Some("from") {
-        return Err(wrong("has no `from` after the protocol"));
+        return Err(wrong(SdfFault::NoFrom));
     }
     let rest: Vec<&str> = words.collect();
-    let to = rest.iter().position(|word| *word == "to").ok_or(wrong("has no `to`"))?;
+    let to = rest.iter().position(|word| *word == "to").ok_or(wrong(SdfFault::NoTo))?;
     let (from, to) = (rest.get(..to).unwrap_or_default(), rest.get(to + 1..).unwrap_or_default());
     let side = |words: &[&str]| match words {
         [address] => Ok(Side { network: network(address).map_err(wrong)?, ports: Vec::new() }),
@@ -148,13 +177,13 @@ fn parse(text: &str) -> Result<SdfRule, SdfRuleError> {
             network: network(address).map_err(wrong)?,
             ports: port_list(ports).map_err(wrong)?,
         }),
-        [] => Err(wrong("lacks an address")),
-        _ => Err(wrong("has options, which TS 29.212 does not allow")),
+        [] => Err(wrong(SdfFault::NoAddress)),
+        _ => Err(wrong(SdfFault::Options)),
     };
     Ok(SdfRule { protocol, remote: side(from)?, ue: side(to)?, ..SdfRule::default() })
 }
 
-fn network(text: &str) -> Result<Option<Network>, &'static str> {
+fn network(text: &str) -> Result<Option<Network>, SdfFault> {
     if text == "any" || text == "assigned" {
         return Ok(None);
     }
@@ -166,28 +195,27 @@ fn network(text: &str) -> Result<Option<Network>, &'static str> {
         Some((address, prefix)) => (address, Some(prefix)),
         None => (text, None),
     };
-    let address: IpAddr = address.parse().map_err(|_| "has an invalid address")?;
+    let address: IpAddr = address.parse().map_err(|_| SdfFault::InvalidAddress)?;
     let max = if address.is_ipv4() { 32 } else { 128 };
-    let prefix =
-        prefix.map_or(Ok(max), str::parse).map_err(|_| "has a prefix length that is no number")?;
+    let prefix = prefix.map_or(Ok(max), str::parse).map_err(|_| SdfFault::InvalidPrefix)?;
     if prefix > max {
-        return Err("has a prefix length beyond its address");
+        return Err(SdfFault::LongPrefix);
     }
     Ok(Some(Network { address, prefix, not }))
 }
 
-fn port_list(text: &str) -> Result<Vec<RangeInclusive<u16>>, &'static str> {
-    let port = |text: &str| text.parse::<u16>().map_err(|_| "has a port that is no number");
+fn port_list(text: &str) -> Result<Vec<RangeInclusive<u16>>, SdfFault> {
+    let port = |text: &str| text.parse::<u16>().map_err(|_| SdfFault::InvalidPort);
     let range = |text: &str| match text.split_once('-') {
         Some((low, high)) => match (port(low)?, port(high)?) {
-            (low, high) if low > high => Err("has a range of ports that ends before it begins"),
+            (low, high) if low > high => Err(SdfFault::ReversedPorts),
             (low, high) => Ok(low..=high),
         },
         None => port(text).map(|port| port..=port),
     };
     let ranges: Vec<_> =
         text.split(',').take(MAX_PORTS + 1).map(range).collect::<Result<_, _>>()?;
-    if ranges.len() > MAX_PORTS { Err("lists too many ports") } else { Ok(ranges) }
+    if ranges.len() > MAX_PORTS { Err(SdfFault::TooManyPorts) } else { Ok(ranges) }
 }
 
 #[cfg(test)]
@@ -274,7 +302,7 @@ mod tests {
                 "has options, which TS 29.212 does not allow",
             ),
         ] {
-            assert_eq!(rule(text).unwrap_err().why, why, "{text}");
+            assert_eq!(rule(text).unwrap_err().fault.to_string(), why, "{text}");
         }
     }
 

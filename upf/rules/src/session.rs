@@ -114,7 +114,7 @@ impl Session {
         }
     }
 
-    /// Puts the rules of activated predefined rules among the others, in place of those before.
+    /// Replaces the rules of predefined rules by those of the activated ones.
     fn resolve_predefined(&mut self) {
         let is_ours = |id: &u32| id & ALLOCATED != 0;
         let old: Vec<u32> = self.fars.keys().copied().filter(is_ours).collect();
@@ -141,9 +141,9 @@ impl Session {
         }
     }
 
-    /// Whether some rule asks for what few sessions need, which not every datapath does for itself:
-    /// copies, redirection, marks of outer headers, packet rates, paging policies, or rates that
-    /// sessions share.
+    /// Whether some rule has a rare feature, which not every datapath supports itself: copies,
+    /// redirection, marks of outer headers, packet rates, paging policies, or rates that sessions
+    /// share.
     pub fn is_rare(&self) -> bool {
         let rare = |far: &Far| far.redirect.is_some() || far.duplicates || far.marking.is_some();
         self.fars.values().any(rare) || self.qers.values().any(|qer| qer.is_rare())

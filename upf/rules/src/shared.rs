@@ -25,15 +25,14 @@ pub fn shared<V: Hash + Eq + Send + Sync + ?Sized + 'static>(value: Arc<V>) -> A
     if known.len() >= MAX_VALUES {
         known.retain(|value| Arc::strong_count(value) > 1);
     }
-    // All are in use and differ: sharing another one saves nothing.
+    // All are in use and differ, so sharing another one saves nothing.
     if known.len() < MAX_VALUES {
         known.insert(value.clone());
     }
     value
 }
 
-/// Rules of a session by their identity, as [`ById`], each of which may be other sessions' rule,
-/// too.
+/// Rules of a session by ID, as [`ById`], which may be shared with other sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SharedById<K, V>(ById<K, Arc<V>>);
 

@@ -38,7 +38,7 @@ pub struct VolumeLimit {
 }
 
 impl VolumeLimit {
-    /// Whether this much, in bytes, reaches it.
+    /// Whether this volume in bytes reaches it.
     pub fn reached(&self, uplink: u64, downlink: u64) -> bool {
         let at = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used >= limit);
         at(self.total, uplink.saturating_add(downlink))
@@ -46,7 +46,7 @@ impl VolumeLimit {
             || at(self.downlink, downlink)
     }
 
-    /// What is left of it after this much, in bytes.
+    /// The rest of it after this volume, in bytes.
     pub fn without(&self, uplink: u64, downlink: u64) -> VolumeLimit {
         let left = |limit: Option<u64>, used: u64| limit.map(|limit| limit.saturating_sub(used));
         VolumeLimit {
@@ -109,7 +109,7 @@ pub struct Urr {
     pub time_threshold: Option<Duration>,
     /// Time quota since it was granted.
     pub time_quota: Option<Duration>,
-    /// A quota no longer holds, but for that of volume: no packet passes. So after a time or event
+    /// A quota other than that of volume is exhausted: no packet passes. So after a time or event
     /// quota, a Quota Holding Time, or the validity of a quota.
     pub exhausted: bool,
     /// Number of quota grants, which distinguishes a renewed quota from an unchanged one.
@@ -134,7 +134,7 @@ pub struct Urr {
     pub inactive: bool,
     /// The datapath raises an event at the next packet: traffic has not started yet.
     pub awaits_traffic: bool,
-    /// What is done with packets beyond the quota: a FAR ID.
+    /// FAR ID for packets beyond the quota.
     pub quota_far: Option<u32>,
 }
 

@@ -25,7 +25,7 @@ const bit<8> SIDE_CORE = 2;
 const bit<8> SIDE_NATIVE = 3;
 const bit<8> SIDE_CONTROLLER = 4;
 
-// What applies to a session's packets in addition to the lookup: nothing, filters, or hold.
+// What is applied to a session's packets in addition to the lookup: nothing, filters, or hold.
 const bit<8> WHOLE = 0;
 const bit<8> FILTERED = 1;
 const bit<8> HELD = 2;

@@ -276,9 +276,9 @@ inline_always void expect_rule(__be32 key, __u32 of_teid)
 
 inline_always __u32 find(void *table, void *more, __be32 key, __u32 slots, __u32 of_teid)
 {
-	__u32 home = cache_find(key, of_teid);
-	if (likely(home))
-		return home;
+	__u32 rule = cache_find(key, of_teid);
+	if (likely(rule))
+		return rule;
 	__u32 slot = hash_index(key, slots);
 	struct cells *cells = bpf_map_lookup_elem(table, &slot);
 	if (!cells)

@@ -34,13 +34,14 @@ global __u32 class_of(struct flow *flow)
 	return class ? *class : 0;
 }
 
-/* Whether a packet to a denied destination may leave all the same: ICMP and DNS to the gateway, or
- * an allowed service. Later fragments have no ports, and are not reassembled without the first. */
+/* Whether a packet to a denied destination may leave nevertheless: ICMP and DNS to the gateway,
+ * or an allowed service. Later fragments have no ports, and are not reassembled without the
+ * first. */
 global int is_exception(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 class)
 {
 	if (!flow || offset > 1024)
 		return 0;
-	/* A source route could lead on from an address that may be reached. */
+	/* A source route could continue to a denied address. */
 	if (flow->version == 4 && flow->transport > sizeof(struct iphdr))
 		return 0;
 	if (!flow->read)
@@ -149,8 +150,8 @@ global int find_sender_kind(struct xdp_md *ctx, struct tunnelled *tunnel, struct
 	return SENDER_PEER;
 }
 
-/* What the sender of a packet in a tunnel is to its session. Before the session has a tunnel to the
- * access, its gNB may be unknown. */
+/* The relation of the sender of a packet in a tunnel to its session. Before the session has a
+ * tunnel to the access, its gNB may be unknown. */
 inline_always int sender_kind(struct xdp_md *ctx, struct tunnelled *tunnel, struct rule *rule)
 {
 	if (likely(rule->flags & RULE_GNB4 && rule->peer4 == tunnel->from4))

@@ -90,7 +90,7 @@ fn the_xdp_datapath_forwards_between_plain_veths() {
             eprintln!("{name}");
             let mut rig = PeersRig::plain(&between_peers(XdpMode::Auto), open_datapath);
             let status = rig.datapath().details().to_string();
-            // Before Linux 6.3 the kernel does not tell.
+            // Before Linux 6.3 the kernel does not report it.
             if kernel_is_at_least(6, 3) {
                 assert!(status.contains("generic") && !status.contains("native"), "{status}");
                 check(&mut rig);

@@ -1,6 +1,7 @@
 //! `iperf3`, `curl` and `ping` at a UE, through a UPF whose XDP programs translate the UE's
-//! address. At the UE's side the `kernel` datapath plays the radio: it encapsulates packets to the
-//! host and decapsulates those from it. `MARTLET_IPERF_SECONDS` sets the duration of each stream.
+//! address. At the UE's side the `kernel` datapath stands for the radio: it encapsulates packets to
+//! the host and decapsulates those from it. `MARTLET_IPERF_SECONDS` sets the duration of each
+//! stream.
 mod common;
 
 use common::peers_rig;

@@ -1,4 +1,4 @@
-//! Octets that are nearly packets: read or refused, never a panic.
+//! Mutated packets are decoded or rejected, and never cause a panic.
 use martlet_eap::fuzz;
 use martlet_eap::packet::{Attribute, Code, Packet, Subtype};
 use martlet_wire_testing::mutate;

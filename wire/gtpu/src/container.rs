@@ -1,6 +1,6 @@
 //! The PDU session container (TS 38.415, 5.5): the QoS flow of a packet.
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// To the UE: PDU type 0.

@@ -88,7 +88,7 @@ fn errors_are_distinguished() {
         decode(&hex("34ff00080000000100000085 00000000".replace(' ', "").as_str())),
         Err(DecodeError::Chain)
     );
-    // One that has to be understood, and one that has not.
+    // One that requires comprehension, and one that does not.
     assert_eq!(
         decode(&hex("34ff000800000001000000c001000000")),
         Err(DecodeError::UnknownExtension(0xc0))
@@ -99,7 +99,7 @@ fn errors_are_distinguished() {
     );
     assert!(matches!(decode(&hex("34ff0008000000010000004001000000")),
             Ok(Message::GPdu(pdu)) if pdu.container.is_none()));
-    // A chain that goes round for ever as far as the bytes last.
+    // A chain of headers up to the end of the bytes.
     let mut chain = hex("34ff00400000000100000085");
     chain.extend([1, 0x10, 9, 0x85].repeat(15));
     assert_eq!(decode(&chain), Err(DecodeError::Chain));

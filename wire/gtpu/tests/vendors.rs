@@ -1,4 +1,4 @@
-//! Packets as other vendors' gNBs send them are decoded: the UPF decides on them.
+//! Packets as other vendors' gNBs send them are decoded, so that the UPF can process them.
 use martlet_gtpu::{GPdu, Message, decode, g_pdu_header};
 use martlet_wire_testing::{bytes, lines, oracle};
 

@@ -4,7 +4,7 @@
 //!   positioning messages ([`Transport`]) and the binding of a connection to its UE.
 //! - [`Framer`] finds the messages in a stream of bytes: they have no outer length, and are
 //!   independent of TLS records.
-//! - [`upp_cm::UppCm`] is what they exchange over NAS to bring the connection up, change it and
+//! - [`upp_cm::UppCm`] is what they exchange over NAS to establish the connection, change it and
 //!   take it down.
 //!
 //! Every code point is in [`codes`], with its clause.

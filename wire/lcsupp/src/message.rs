@@ -87,7 +87,7 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// The identity that the LMF gave to a UE over NAS for its connection: 4 to 255 bytes. It
+/// The identity that the LMF assigned to a UE over NAS for its connection: 4 to 255 bytes. It
 /// authenticates the UE, so logs do not show it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BindingIdentity(Vec<u8>);

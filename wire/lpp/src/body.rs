@@ -102,7 +102,7 @@ bodies! {
     Abort(AbortR9IEs) = abort, AbortCriticalExtensions, AbortCriticalExtensionsC1::AbortR9;
 }
 
-/// The generated choices box what is large, and nothing else.
+/// The generated choices box large alternatives only.
 trait Unbox<T> {
     fn unbox(self) -> T;
 }

@@ -54,7 +54,7 @@ pub fn encode(message: &LppMessage) -> Result<Vec<u8>, EncodeError> {
 #[doc(hidden)]
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok(message) = decode(data) {
-        // An addition group of which nothing is there is not written again; all else is.
+        // An empty addition group is not encoded again; all else is.
         let bytes = encode(&message).expect("what was read can be written");
         assert_eq!(decode(&bytes).as_ref(), Ok(&message), "what was encoded reads differently");
     }

@@ -1,5 +1,5 @@
-//! The Intra N1 mode NAS transparent container (TS 24.501, 9.11.2.6): it tells a UE in a handover
-//! to another AMF that K_AMF has changed, and the algorithms (TS 33.501, 6.9.2.3.3).
+//! The Intra N1 mode NAS transparent container (TS 24.501, 9.11.2.6): it informs a UE in a handover
+//! to another AMF that K_AMF has changed, and of the algorithms (TS 33.501, 6.9.2.3.3).
 use crate::{
     CipheringAlgorithm, IntegrityAlgorithm, KAmf, NasCount, NasIntraN1ModeNasTransparentContainer,
     NasKeySetIdentifier, NasSecurityAlgorithms,
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_prove_itself_changes_nothing() {
+    fn unauthenticated_messages_change_nothing() {
         let (_, decoded) = made(7);
         // A wrong bit, a truncated or too long container, another key or key set, a used COUNT.
         for bit in 0..decoded.len() * 8 {

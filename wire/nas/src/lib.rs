@@ -4,16 +4,16 @@
 //! crate. Everything of the codec is at the root (`Nas5gsMessage`, `NasRegistrationAccept`,
 //! `NasSecurityContext`, …); the modules add what AMF, SMF and UE need again and again:
 //!
-//! | module | what it answers |
+//! | module | what it does |
 //! | --- | --- |
-//! | [`inbound`] | may this message be acted on: integrity, replay, what may come unprotected (TS 24.501, 4.4.4) |
-//! | [`outbound`] | protect a message under the header that its place in the procedure asks for |
-//! | [`reaction`] | what TS 24.501, 7 has a receiver do with a message that does not decode |
+//! | [`inbound`] | whether a received message is processed: integrity, replay, messages that may be unprotected (TS 24.501, 4.4.4) |
+//! | [`outbound`] | protects a message under the security header that its procedure requires |
+//! | [`reaction`] | the reaction to a message that does not decode (TS 24.501, 7) |
 //! | [`identifiers`] | AMF identifier, TAC, slice as text, as TS 29.571 has them in JSON |
 //! | [`qos`] | default QoS rule and flow description, session AMBR in bit/s |
 //! | [`options`] | DNS servers and MTU in the extended protocol configuration options |
-//! | [`algorithms`] | choose NEA and NIA; the capability bytes as NGAP wants them |
-//! | [`key_change`] | tell a UE of a new K_AMF at a handover, and take it |
+//! | [`algorithms`] | selects NEA and NIA; converts the capability for NGAP |
+//! | [`key_change`] | informs a UE of a new K_AMF at a handover, and reads that at the UE |
 //! | [`timers`] | a GPRS timer 3 for any number of seconds |
 //!
 //! # A message from a UE, and an answer

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_do_not_decode_say_nothing() {
+    fn options_that_do_not_decode_request_nothing() {
         for value in ["", "80", "8000", "80000d08", "80000d0101"] {
             let options = NasExtendedProtocolConfigurationOptions::new(hex::decode(value).unwrap());
             assert!(Given::read(&options).is_empty());

@@ -5,8 +5,8 @@ use crate::{NasGprsTimer3, NasT3512Value};
 /// The units in seconds: 2 s, 30 s, 1 min, 10 min, 1 h, 10 h, and, for T3512 only, 320 h.
 const STEPS: [u64; 7] = [2, 30, 60, 600, 3600, 36_000, 1_152_000];
 
-/// The smallest encodable value of at least `seconds`, so that a UE never waits for less; the
-/// largest value where none is long enough.
+/// The smallest encodable value of at least `seconds`, so that a UE never waits for a shorter time;
+/// the largest value where none is long enough.
 fn representable(seconds: u64, steps: &[u64]) -> u64 {
     let candidates = steps.iter().filter_map(|&step| {
         let count = seconds.div_ceil(step);

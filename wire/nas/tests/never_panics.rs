@@ -1,4 +1,4 @@
-//! Octets that are nearly messages: read, answered, never a panic.
+//! Mutated messages are decoded or answered, and never cause a panic.
 
 use martlet_nas::fuzz;
 use martlet_wire_testing::{mutate, seeds};

@@ -1,4 +1,4 @@
-//! Messages as other vendors' UEs send them are decoded: the procedures decide on them.
+//! Messages as other vendors' UEs send them are decoded, so that procedures can process them.
 use martlet_nas::Nas5gsMessage;
 use martlet_wire_testing::{bytes, lines, oracle};
 

@@ -7,8 +7,8 @@ use crate::transfer;
 /// elements in order and in any order.
 ///
 /// # Panics
-/// If a message does not come back from its own bytes, or an answer does not encode: the codec is
-/// then wrong.
+/// If a decoded message does not encode to its bytes, or an answer does not encode: the codec is
+/// wrong.
 pub fn message(bytes: &[u8]) {
     let strict = inbound::read(bytes).map_err(|fault| answer(&fault));
     let lenient = inbound::read_any_order(bytes).map_err(|fault| answer(&fault));
@@ -49,7 +49,7 @@ fn answer(fault: &Fault) {
 /// Decodes bytes as each transfer and encodes it again.
 ///
 /// # Panics
-/// If a transfer that was read and written again is another one.
+/// If a decoded transfer does not encode to the same transfer.
 pub fn transfers(bytes: &[u8]) {
     macro_rules! each {
         ($($transfer:ident),*) => {

@@ -3,12 +3,12 @@
 //! A thin layer over the codec crate that the workspace pins; nothing outside `wire/` names that
 //! crate. Its items are at the root: the types of the ASN.1 in [`ngap`], `build_ngap!`,
 //! `extract_ngap_ies!` and the [`helpers`] for PLMN, GUAMI, TAI and slices. The modules add what
-//! AMF, SMF and gNB need beside:
+//! AMF, SMF and gNB need in addition:
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`transfer`] | the N2 SM information of a PDU session as plain values: TEID, address, QFI, 5QI, ARP |
-//! | [`inbound`] | read a message, or answer what is wrong with it (TS 38.413, 10) |
+//! | [`inbound`] | reads a message, or makes the answer to its fault (TS 38.413, 10) |
 //! | [`mod@error_indication`] | build an ERROR INDICATION |
 //! | [`cause`] | causes as the numbers of TS 29.571 and as text |
 //!

@@ -1,4 +1,4 @@
-//! Octets that are nearly messages: read, answered, never a panic.
+//! Mutated messages are decoded or answered, and never cause a panic.
 
 use martlet_ngap::fuzz;
 use martlet_wire_testing::{bytes, lines, mutate, seeds};

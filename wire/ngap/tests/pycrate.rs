@@ -58,8 +58,7 @@ fn recode<'a, T: martlet_ngap::Decode<'a> + martlet_ngap::Encode>(bytes: &'a [u8
 fn transfers_of_pycrate_are_read_and_encoded_to_the_same_octets() {
     let mut transfers = 0;
     for (name, variant, bytes) in vectors("transfer") {
-        /// The bytes of a transfer again by its ASN.1 type, and what our own type makes of it,
-        /// twice.
+        /// A transfer encoded again by its ASN.1 type, and by our own type, twice.
         macro_rules! by_name {
             ($($asn:ident => $ours:ident),* $(,)?) => {
                 match name {

@@ -1,4 +1,4 @@
-//! What tshark makes of our NGAP, and of our NAS inside it: no malformed packet, no error.
+//! tshark dissects our NGAP, and our NAS inside it, without malformed packets and errors.
 
 mod messages;
 
@@ -61,7 +61,7 @@ fn carried(uplink: bool, nas: Vec<u8>) -> Vec<u8> {
     pdu.and_then(|pdu| pdu.encode()).expect("a message")
 }
 
-/// Every packet is the protocol that it should be, and none has a problem.
+/// Every packet has the expected protocol, and none has a problem.
 fn assert_clean(names: &[String], packets: &[Dissected], protocol: &str) {
     assert_eq!(packets.len(), names.len(), "tshark reads every packet");
     for (name, packet) in names.iter().zip(packets) {

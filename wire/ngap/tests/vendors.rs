@@ -1,4 +1,5 @@
-//! Messages as other vendors' gNBs send them: deviations are read leniently, and refused strictly.
+//! Messages as other vendors' gNBs send them: deviations are tolerated by default, and rejected in
+//! strict mode.
 use martlet_ngap::inbound;
 use martlet_wire_testing::{bytes, lines};
 

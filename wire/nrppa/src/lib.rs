@@ -1,8 +1,8 @@
 //! NRPPa (TS 38.455, Release 18), in the aligned packed encoding: bytes in, values out.
 //!
 //! The types are those of the specification's ASN.1, in Rust's spelling. A message is a struct with
-//! a member for each of its information elements; elements that are not known are passed over,
-//! unless their criticality is "reject".
+//! a member for each of its information elements; unknown elements are skipped, unless their
+//! criticality is "reject".
 //!
 //! ```
 //! use martlet_nrppa::*;

@@ -1,5 +1,4 @@
-//! Every message against pycrate, another implementation, in both directions; and bytes that are
-//! nearly messages.
+//! Every message against pycrate, another implementation, in both directions; and mutated messages.
 
 use martlet_nrppa::*;
 use martlet_wire_testing::{bytes, lines, mutate, oracle};
@@ -11,8 +10,7 @@ const KNOWN: &str = include_str!("vectors/known.tsv");
 fn vectors() -> impl Iterator<Item = (String, Vec<u8>, Vec<u8>)> {
     [VECTORS, KNOWN].into_iter().flat_map(lines).map(|fields| {
         let sent = bytes(fields[2]);
-        // One of an earlier release has fewer additions than this one to say of that they are not
-        // there.
+        // The presence bitmap of an earlier release is shorter, since it has fewer additions.
         let again = fields.get(3).map_or_else(|| sent.clone(), |text| bytes(text));
         (fields[..2].join(", "), sent, again)
     })

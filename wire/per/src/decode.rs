@@ -349,7 +349,7 @@ impl<'a> Decoder<'a> {
         Ok(out)
     }
 
-    /// An open type (X.691, 11.2). What the value does not use of its bytes is passed over.
+    /// An open type (X.691, 11.2). Bytes after the value are skipped.
     ///
     /// # Errors
     /// Errors of the value, and truncated input.

@@ -96,7 +96,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// INTEGER (least..most, …): one of the extension is written as a number without bounds.
+    /// INTEGER (min..max, …): a value of the extension is written as a number without bounds.
     ///
     /// # Errors
     /// None; the bounds are the root's.
@@ -159,7 +159,7 @@ impl Encoder {
     }
 
     /// Writes the number of elements of a list; the elements follow. A list that would need
-    /// fragments is refused: no type has one.
+    /// fragments is rejected: no type has one.
     ///
     /// # Errors
     /// The size is outside its bounds.

@@ -1,10 +1,10 @@
-//! What the generated code asks of the runtime, at the edges of X.691 where its forms change.
+//! The operations that generated code uses, at the limits where the forms of X.691 change.
 
 use martlet_per::{BitString, DecodeError, Decoder, EncodeError, Encoder, Size, Variant};
 
 const VARIANTS: [Variant; 2] = [Variant::Aligned, Variant::Unaligned];
 
-/// Written behind three bits, so that alignment shows, and read again.
+/// Encoded after three bits, so that alignment has an effect, and decoded again.
 fn bytes(variant: Variant, write: impl Fn(&mut Encoder)) -> Vec<u8> {
     let mut encoder = Encoder::new(variant);
     encoder.bits(0b101, 3);
@@ -32,7 +32,7 @@ fn read<T>(
 }
 
 #[test]
-fn numbers_come_back_at_the_edges_of_their_forms() {
+fn numbers_round_trip_at_the_limits_of_their_forms() {
     let ranges: [(i128, i128); 9] = [
         (0, 1),
         (0, 254),
@@ -85,7 +85,7 @@ fn the_examples_of_the_specification_have_their_octets() {
 }
 
 #[test]
-fn strings_come_back_in_fragments_and_without() {
+fn strings_round_trip_with_and_without_fragments() {
     for variant in VARIANTS {
         for length in [0, 1, 127, 128, 16_383, 16_384, 16_385, 65_535, 65_536, 100_000] {
             let value: Vec<u8> = (0..length).map(|at| at as u8).collect();

@@ -23,8 +23,8 @@ pub enum DecodeError {
     /// An element has an invalid value (7.6.7).
     #[error("information element {0} has a wrong value")]
     Incorrect(u16),
-    /// An element asks for something that the receiver does not do (7.6.1).
-    #[error("information element {0} asks for something that is not supported")]
+    /// An element requests something that the receiver does not support (7.6.1).
+    #[error("information element {0} requests something that is not supported")]
     Unsupported(u16),
     /// Elements within elements, deeper than any message needs.
     #[error("information elements are nested too deep")]

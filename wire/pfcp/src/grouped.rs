@@ -19,7 +19,7 @@ pub struct Ie<'a> {
 pub trait IeValue: Sized {
     /// Its type (TS 29.244, table 8.1.2-1).
     const TYPE: u16;
-    /// Reads it; bytes that a later release may append are passed over.
+    /// Reads it; bytes that a later release may append are skipped.
     fn decode(value: &[u8], depth: usize) -> Result<Self, DecodeError>;
     /// Appends its value.
     fn encode(&self, out: &mut Vec<u8>);

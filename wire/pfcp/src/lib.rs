@@ -1,8 +1,8 @@
 //! PFCP (TS 29.244): bytes in, values out.
 //!
 //! A [`Packet`] is a header with a [`Message`]; a message and a grouped information element are
-//! structs whose members are information elements. What is not known is passed over (TS 29.244,
-//! 7.6); what is wrong becomes a [`DecodeError`] with the cause for the response.
+//! structs whose members are information elements. Unknown elements are skipped (TS 29.244, 7.6); a
+//! fault becomes a [`DecodeError`] with the cause for the response.
 //!
 //! ```
 //! use martlet_pfcp::ie::RecoveryTimeStamp;

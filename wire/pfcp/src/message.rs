@@ -330,7 +330,7 @@ impl Packet {
     pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
         let (header, body) = Header::decode(bytes)?;
         let message = Message::decode(header.message_type, body)?;
-        // A session's message without an identifier has nowhere to go (7.2.2.4).
+        // A session's message without an identifier cannot be delivered (7.2.2.4).
         let seid = if message.is_of_session() {
             Some(header.seid.ok_or(DecodeError::Truncated)?)
         } else {

@@ -42,7 +42,7 @@ pub struct Requests {
 pub enum Due {
     /// Send this again.
     Resend {
-        /// To whom.
+        /// The receiver.
         to: SocketAddr,
         /// What.
         bytes: Vec<u8>,
@@ -57,8 +57,8 @@ pub enum Due {
 }
 
 impl Requests {
-    /// None yet; `start` is the first sequence number, best drawn at random, so that a restart is
-    /// not mistaken.
+    /// No requests yet. `start` is the first sequence number, best drawn at random, so that
+    /// requests after a restart differ from earlier ones.
     pub fn new(limits: Limits, start: u32) -> Self {
         Requests { limits, last: start & 0xff_ffff, waiting: HashMap::new() }
     }
@@ -87,7 +87,7 @@ impl Requests {
         Some((self.last, bytes))
     }
 
-    /// Takes an answer in: whether it answers a request of ours.
+    /// Processes a response. Returns whether it answers a request of ours.
     pub fn answered(&mut self, from: SocketAddr, sequence: u32) -> bool {
         // The answer may come from another port (TS 29.244, 4.2.2), not from another node.
         let ours = self.waiting.get(&sequence).is_some_and(|waiting| waiting.to.ip() == from.ip());
@@ -153,8 +153,8 @@ pub struct Answers {
 }
 
 struct Request {
-    /// Tells a request from another one with the same sequence number, as a sender that has
-    /// restarted may send it.
+    /// Distinguishes a request from another one with the same sequence number, which a restarted
+    /// sender may send.
     digest: u64,
     since: Instant,
     answer: Option<Vec<u8>>,
@@ -166,13 +166,13 @@ impl Answers {
         Answers { limits, seen: HashMap::new(), order: VecDeque::new() }
     }
 
-    /// Looks a request up by its sequence number alone, and remembers it.
+    /// Looks a request up by its sequence number alone, and stores it.
     pub fn seen(&mut self, from: SocketAddr, sequence: u32, now: Instant) -> Seen {
         self.look_up(from, sequence, 0, now)
     }
 
-    /// Looks a request up by its sequence number and its bytes, and remembers it. A request that
-    /// is another one than that of the same number before is new.
+    /// Looks a request up by its sequence number and its bytes, and stores it. A request with other
+    /// bytes than the stored one of the same number is new.
     pub fn seen_as(&mut self, from: SocketAddr, sequence: u32, bytes: &[u8], now: Instant) -> Seen {
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Messages: round trips, another implementation, what is wrong.
+//! Messages: round trips, another implementation, faults.
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Messages as other vendors' SMFs send them are decoded: the UPF decides on them.
+//! Messages as other vendors' SMFs send them are decoded, so that the UPF can process them.
 use martlet_pfcp::ie::Interface;
 use martlet_pfcp::{Message, Packet};
 use martlet_wire_testing::{bytes, lines, oracle};

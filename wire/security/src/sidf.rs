@@ -15,8 +15,8 @@ pub struct HomeNetworkKeys {
     keys: Vec<(u8, HomeNetworkPrivateKey)>,
 }
 
-/// Why a SUCI was not de-concealed. A UE learns only that its registration is rejected, since
-/// details would help an attacker.
+/// Why a SUCI was not de-concealed. The response to the UE has no details, since these would help
+/// an attacker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SidfError {
     /// It is not in the form of TS 29.571.
@@ -44,12 +44,12 @@ impl HomeNetworkKeys {
         Self::default()
     }
 
-    /// Add a key of profile A (X25519, 32 bytes) under an identifier, 1 to 254.
+    /// Adds a key of profile A (X25519, 32 bytes) under an identifier, 1 to 254.
     pub fn add_profile_a(&mut self, key_id: u8, private: &[u8; 32]) {
         self.keys.push((key_id, HomeNetworkPrivateKey::profile_a(private)));
     }
 
-    /// Add a key of profile B (secp256r1, 32 bytes) under an identifier, 1 to 254.
+    /// Adds a key of profile B (secp256r1, 32 bytes) under an identifier, 1 to 254.
     pub fn add_profile_b(&mut self, key_id: u8, private: &[u8; 32]) -> Result<(), SuciError> {
         self.keys.push((key_id, HomeNetworkPrivateKey::profile_b(private)?));
         Ok(())
@@ -211,7 +211,7 @@ mod tests {
     fn a_network_specific_identifier_is_concealed_but_for_its_realm() {
         let mut keys = HomeNetworkKeys::new();
         keys.add_profile_a(27, &[0x42; 32]);
-        // Hyphens, also where they look like the end of the realm.
+        // Hyphens, also at positions that could be the end of the realm.
         for nai in [
             "user17@example.com",
             "a-b@x-1.example.org",

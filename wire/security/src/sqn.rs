@@ -25,8 +25,8 @@ fn ind(sqn: u64) -> usize {
     (sqn & (INDEXES as u64 - 1)) as usize
 }
 
-/// The SQN after `last` in the home network: both SEQ and IND go one up (C.1.1.3, C.3.2). SEQ wraps
-/// after 2^43 authentications.
+/// The SQN after `last` in the home network: both SEQ and IND are incremented (C.1.1.3, C.3.2). SEQ
+/// wraps after 2^43 authentications.
 pub fn next(last: u64) -> u64 {
     let next_seq = (seq(last) + 1) & (MAX >> IND_BITS);
     let next_ind = (ind(last) + 1) % INDEXES;

@@ -101,12 +101,12 @@ mod tests {
         let first = sqn::next(0);
         assert!(matches!(challenge(&mut usim, &key(), first, [0x80, 0]), Challenge::Accepted(_)));
         assert_eq!(usim.sqn(), first);
-        // The same again: a synchronisation failure, whose AUTS says where the card is.
+        // The same again: a synchronisation failure, whose AUTS has the USIM's sequence number.
         let Challenge::SyncFailure(auts) = challenge(&mut usim, &key(), first, [0x80, 0]) else {
             panic!("not fresh")
         };
         assert_eq!(aka::verify_auts(&key(), &Rand::new(&[0x23; 16]), &auts), Ok(first));
-        // Another key; a vector that is not for 5G, which uses no number up.
+        // Another key; a vector that is not for 5G, which does not use up a number.
         let other = SubscriberKey::new(&[1; 16], &[1; 16]);
         assert!(matches!(
             challenge(&mut usim, &other, sqn::next(first), [0x80, 0]),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_network_that_fell_behind_catches_up() {
+    fn a_home_network_with_an_old_number_resynchronises() {
         let mut usim = Usim::at(key(), 4000 << 5 | 3);
         let mut last = 17;
         let Challenge::SyncFailure(auts) = challenge(&mut usim, &key(), sqn::next(last), [0x80, 0])

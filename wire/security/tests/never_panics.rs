@@ -1,4 +1,4 @@
-//! Octets and texts that are nearly identifiers: read or refused, never a panic.
+//! Mutated identifiers, as bytes and as text, are decoded or rejected, and never cause a panic.
 
 use martlet_security::{fuzz, sidf};
 use martlet_wire_testing::mutate;

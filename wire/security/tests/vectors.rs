@@ -118,8 +118,8 @@ fn the_keys_of_5g_aka_are_those_of_another_implementation() {
         let gnb = derive_kgnb(&amf, NasCount::ZERO);
         assert_eq!(hex::encode(gnb.as_octets()), k_gnb);
         assert_eq!(hex::encode(derive_nh(&amf, &gnb).as_octets()), nh);
-        // The card comes to the same, if its number is not too far behind and the separation bit is
-        // set.
+        // The card has the same result, if its number is not too far behind and the separation bit
+        // is set.
         let mut usim = Usim::at(key, sqn.saturating_sub(64));
         match usim.challenge(&rand, &vector.autn, &network) {
             Challenge::Accepted(answer) => {

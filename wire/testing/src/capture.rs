@@ -1,4 +1,4 @@
-//! A capture file written by hand, and the judgement of tshark on it.
+//! A capture file, and the verdict of tshark on it.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ impl Capture {
         self.packets
     }
 
-    /// Add a message in one SCTP DATA chunk with a payload protocol identifier (60 for NGAP), from
+    /// Adds a message in one SCTP DATA chunk with a payload protocol identifier (60 for NGAP), from
     /// or to port 38412.
     ///
     /// # Panics
@@ -58,7 +58,7 @@ impl Capture {
         self.packet(SCTP, &payload);
     }
 
-    /// Add a message in one UDP datagram from and to a port (8805 for PFCP, 2152 for GTP-U).
+    /// Adds a message in one UDP datagram from and to a port (8805 for PFCP, 2152 for GTP-U).
     ///
     /// # Panics
     /// If it does not fit one packet.
@@ -92,7 +92,7 @@ impl Capture {
         self.packets += 1;
     }
 
-    /// Write the file into the folder for the tests' temporary files.
+    /// Writes the file into the folder for the tests' temporary files.
     ///
     /// # Panics
     /// If it cannot be written.
@@ -104,9 +104,9 @@ impl Capture {
         path
     }
 
-    /// What tshark makes of the capture: one line a packet, with the frame number, its protocols,
-    /// whether it is malformed, and the expert messages of the severity "error" in it. None
-    /// where tshark is not installed, which is said in the test's output.
+    /// The output of tshark for the capture: one line for each packet, with the frame number, its
+    /// protocols, whether it is malformed, and its expert messages of the severity "error". `None`
+    /// if tshark is not installed, with a note in the test's output.
     ///
     /// # Panics
     /// If tshark fails.

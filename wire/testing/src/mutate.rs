@@ -1,7 +1,7 @@
-//! Inputs that are nearly messages, made from real ones: bits flipped, bytes changed, cut short,
-//! spliced. The same seed gives the same inputs, so that what a test finds is found again.
+//! Mutated messages: bits flipped, bytes changed, truncated, spliced. The same seed gives the same
+//! inputs, so that a failure can be reproduced.
 //!
-//! It stands in for a coverage-guided fuzzer where there is no nightly toolchain: `fuzz/` has that.
+//! It replaces a coverage-guided fuzzer where there is no nightly toolchain: `fuzz/` has that.
 
 /// SplitMix64: small, and good enough to choose bytes.
 #[derive(Debug, Clone)]
@@ -120,8 +120,8 @@ impl Drop for Culprit<'_> {
     }
 }
 
-/// Run `decode` on every message, on every message cut short at each octet, and on `count` inputs
-/// made from them.
+/// Runs `decode` on every message, on every message truncated at each byte, and on `count` mutated
+/// ones.
 ///
 /// # Panics
 /// If `decode` does; the input is printed first.

@@ -1,4 +1,4 @@
-//! The judgement of pycrate, an independent implementation of NAS and NGAP in Python.
+//! The verdict of pycrate, an independent implementation of NAS and NGAP in Python.
 //!
 //! `MARTLET_PYTHON` names the interpreter that has pycrate; else it is `python3`.
 
@@ -19,8 +19,8 @@ pub fn python() -> String {
 /// The exit code of a script that lacks a requirement, which it names on standard error.
 const LACKING: i32 = 77;
 
-/// Run a script of `wire/oracles` on `input`; its output. None where it cannot run, which is said
-/// in the test's output.
+/// Runs a script of `wire/oracles` on `input` and returns its output. `None` if it cannot run, with
+/// a note in the test's output.
 ///
 /// # Panics
 /// If the script fails.
@@ -59,10 +59,10 @@ pub fn run(script: &str, input: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Have pycrate decode and encode messages again, each given as its kind, a name for the report,
-/// and its bytes: `nas`, `ngap`, `lpp`, `nrppa`, `pfcp`, `gtpu`, or the name of a transfer. The
-/// names of those that do not come back as they were, and what pycrate says. None where pycrate is
-/// not installed.
+/// Decodes and encodes messages with pycrate, each given as its kind, a name for the report, and
+/// its bytes: `nas`, `ngap`, `lpp`, `nrppa`, `pfcp`, `gtpu`, or the name of a transfer. Returns the
+/// names of messages that differ afterwards, with pycrate's report. `None` if pycrate is not
+/// installed.
 ///
 /// # Panics
 /// If the script fails.
@@ -81,8 +81,9 @@ pub fn recode(messages: &[(String, String, Vec<u8>)]) -> Option<Vec<String>> {
     Some(wrong.collect())
 }
 
-/// Has pycrate decode and encode each message of a file of vectors (see [`lines`](crate::lines)):
-/// two fields with its name, then its bytes. Skipped where pycrate is not installed.
+/// Decodes and encodes each message of a file of vectors with pycrate (see
+/// [`lines`](crate::lines)): two fields with its name, then its bytes. Skipped where pycrate is not
+/// installed.
 ///
 /// # Panics
 /// If pycrate does not encode the same bytes, or the script fails.

@@ -70,7 +70,7 @@ fn carry_out_with(
         Ok(Some(control)) => control,
         Ok(None) => return Ok(None),
         Err(error) => {
-            tracing::error!(%error, remedy = error.remedy(), "staged restores not looked at");
+            tracing::error!(%error, remedy = error.remedy(), "staged restores not read");
             return Ok(None);
         }
     };

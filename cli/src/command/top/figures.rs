@@ -628,7 +628,7 @@ mod tests {
         let upfs = figures.upfs();
         let own = upfs[0].traffic.as_ref().expect("figures");
         assert_eq!((own.sessions, own.networks.as_str()), (3, "internet ↑ 8.0 M ↓ 0"));
-        assert!(upfs[1].is_associated && upfs[1].traffic.is_none(), "of another maker");
+        assert!(upfs[1].is_associated && upfs[1].traffic.is_none(), "of another vendor");
     }
 
     #[test]

@@ -216,7 +216,8 @@ impl EventLoop {
                     break;
                 }
                 Err(error) => {
-                    // Keep reading: the manager's last message tells why it closed the connection.
+                    // Keep reading: the manager's last message has the reason why it closed the
+                    // connection.
                     tracing::debug!(%error, "message to the fabric manager not sent");
                     break;
                 }

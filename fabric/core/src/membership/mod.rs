@@ -41,7 +41,7 @@ pub enum ManagerError {
     /// A message does not decode.
     #[error("invalid message from the manager: {0}")]
     InvalidMessage(#[from] serde_json::Error),
-    /// A channel came without its four descriptors.
+    /// A channel was received without its four descriptors.
     #[error("the manager sent a channel without its descriptors")]
     MissingDescriptors,
     /// The manager refused the process.

@@ -57,7 +57,8 @@ async fn run(
             message = std::future::poll_fn(|context| membership.poll_outgoing(context)) => {
                 let sent = socket.async_io(Interest::WRITABLE, |fd| fd::send(fd, &message, &[]));
                 if let Err(error) = sent.await {
-                    // Keep reading: the manager's last message tells why it closed the connection.
+                    // Keep reading: the manager's last message has the reason why it closed the
+                    // connection.
                     tracing::debug!(%error, "message to the fabric manager not sent");
                 }
                 continue;

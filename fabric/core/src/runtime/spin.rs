@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spin {
-    /// Up to 100 µs while the process may use more than one CPU, no other process wants the CPU,
-    /// and polling has succeeded lately; else not at all.
+    /// Up to 100 µs while the process may use more than one CPU, no other process waits for the
+    /// CPU, and polling has succeeded lately; else not at all.
     #[default]
     Auto,
     /// Not at all.
@@ -57,7 +57,7 @@ fn micros(at: Instant) -> u64 {
     at.saturating_duration_since(*START).as_micros() as u64
 }
 
-/// Suspends polling while another process wants the CPU. The time doubles if that repeats soon.
+/// Suspends polling while another process needs the CPU. The time doubles if that repeats soon.
 struct Backoff {
     /// In µs since [`START`].
     until: AtomicU64,
@@ -123,7 +123,7 @@ impl CpuPlacement {
         }
     }
 
-    /// Records a yield; `taken` tells whether another thread ran.
+    /// Records a yield; `taken`: another thread ran.
     fn record_yield(&mut self, now: Instant, taken: bool) {
         if !taken {
             self.taken_in_row = 0;

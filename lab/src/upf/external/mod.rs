@@ -24,11 +24,11 @@ pub enum Target {
     /// Martlet's datapaths, in the process of the lab
     #[default]
     Martlet,
-    /// UPFs of any maker, by N4, N3 and N6
+    /// UPFs of any vendor, by N4, N3 and N6
     External,
 }
 
-/// UPFs of any maker.
+/// UPFs of any vendor.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExternalUpfArgs {
     /// What is measured
@@ -47,7 +47,7 @@ pub struct ExternalUpfArgs {
     /// Its N3 address
     #[arg(long, value_name = "ADDR", requires = "n4")]
     pub n3: Option<Ipv4Addr>,
-    /// Interface of this machine towards its N6: the route to the UEs leads there
+    /// Interface of this machine towards its N6, for the route to the UEs
     #[arg(long, value_name = "INTERFACE", requires = "n4")]
     pub n6: Option<String>,
     /// Address of this machine for the SMF and the gNB
@@ -217,7 +217,7 @@ fn write(output: &mut Output, name: &str, samples: &Samples) -> Result<()> {
                 output
                     .row(format_args!("external_rate,{rate:.0},{name},{at},{n},{loss},{missed}"))?;
             }
-            // A round whose load was not offered tells nothing about the UPF.
+            // A round whose load was not offered has no result for the UPF.
             let losses: Vec<f64> =
                 rounds.iter().filter(|r| r.missed < 0.02).map(|r| r.loss()).collect();
             if let Some(loss) = median(&losses) {

@@ -1,4 +1,4 @@
-//! The report on UPFs of any maker.
+//! The report on UPFs of any vendor.
 use super::{DIRECTIONS, LENGTH, QUIET_RATE, RATES};
 use crate::{Output, Panel, Series, draw};
 use anyhow::Result;

@@ -32,10 +32,10 @@ const KEEP_ALIVE_AFTER_ANSWER: Duration = Duration::from_millis(20);
 /// Application error code of a graceful close.
 const NO_ERROR: VarInt = VarInt::from_u32(0);
 
-/// Most datagrams that are given to the socket at once: fewer than the kernel's limit for
-/// segmentation offload (`UDP_MAX_SEGMENTS`).
+/// Maximum number of datagrams that are passed to the socket at once: fewer than the kernel's limit
+/// for segmentation offload (`UDP_MAX_SEGMENTS`).
 const MAX_SEGMENTS: usize = 60;
-/// Most bytes that are given to the socket at once.
+/// Maximum number of bytes that are passed to the socket at once.
 const MAX_BATCH: usize = 65_000;
 
 /// Sends one or more datagrams: their bytes one after the other, and the size of each. The last one

@@ -164,7 +164,7 @@ fn payload(bytes: &[u8], session: &[u8]) -> Payload {
 }
 
 #[test]
-fn a_connection_carries_payloads_both_ways_and_is_released() {
+fn a_connection_carries_payloads_in_both_directions_and_is_released() {
     let mut setup = setup();
     setup.establish();
     assert_eq!(setup.nas, [0xc1, 0xc2]);

@@ -5,7 +5,7 @@ use socket2::{Domain, Protocol, SockAddr, SockFilter, Socket, Type};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-/// Most ports in the kernel filter; with more ports, packets are filtered here.
+/// Maximum number of ports in the kernel filter; with more ports, packets are filtered here.
 const FILTER_LIMIT: usize = 1000;
 
 /// Opens a raw socket on `local`. No packet passes its filter until an endpoint is added.

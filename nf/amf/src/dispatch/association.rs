@@ -47,7 +47,7 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
         return association.abort();
     }
     if amf.cut_off.is_set() {
-        refused("cut_off", address, "association refused: the database of the set is away");
+        refused("cut_off", address, "association refused: the database of the set is unreachable");
         return association.abort();
     }
     if association.omits_checksums() {

@@ -17,7 +17,7 @@ impl Numbers {
 }
 
 #[tokio::test]
-async fn near_messages_do_no_harm() {
+async fn mutated_messages_are_rejected_without_a_panic() {
     let core = Core::start_with(|config| {
         config.timers.t3560_ms = 20;
         config.timers.t3570_ms = 20;

@@ -161,7 +161,7 @@ async fn a_service_request_of_a_deregistered_ue_is_rejected() {
 }
 
 #[tokio::test]
-async fn a_gnb_that_vanishes_leaves_its_ues_idle() {
+async fn ues_of_a_lost_gnb_become_idle() {
     let core = Core::start().await;
     let (gnb, other) = (core.gnb().await, core.gnb().await);
     let ue_1 = core.with_session(&gnb, manual(1)).await;

@@ -138,7 +138,7 @@ async fn wrong_messages_get_their_cause() {
 }
 
 #[tokio::test]
-async fn one_gnb_cannot_speak_for_the_ue_of_another() {
+async fn one_gnb_cannot_send_for_the_ue_of_another() {
     let core = Core::start().await;
     let gnb = core.gnb().await;
     let ue_1 = gnb.new_ue(ue(1)).unwrap();

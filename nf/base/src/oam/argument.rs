@@ -17,11 +17,11 @@ pub fn segments(question: &str) -> Vec<String> {
 
 /// Writes an argument as one segment of a path.
 pub fn write_argument(argument: &impl Serialize) -> String {
-    // Keys of maps are strings here, which is the only way in which this fails.
+    // This fails only for maps whose keys are not strings, and there are none.
     BASE64_URL_SAFE_NO_PAD.encode(serde_json::to_vec(argument).unwrap_or_default())
 }
 
-/// Reads an argument; `None` if it is none.
+/// Reads an argument; `None` if it is invalid.
 pub fn read_argument<T: DeserializeOwned>(segment: &str) -> Option<T> {
     if segment.len() > MAX_ARGUMENT {
         return None;

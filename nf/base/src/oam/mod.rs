@@ -96,7 +96,7 @@ impl OamServer {
     /// Binds the socket, and the address if there is one.
     ///
     /// # Errors
-    /// The error says what to change in the configuration.
+    /// The error names the change of the configuration that is needed.
     pub async fn bind(endpoint: &OamEndpoint, status: StatusSource) -> std::io::Result<Self> {
         let socket = bind_socket(endpoint).await.map_err(|e| {
             let path = endpoint.socket.display();
@@ -358,9 +358,9 @@ async fn answer(
     }
 }
 
-/// Refuses what a web page may have caused: a browser sends `Origin` with requests of other sites
-/// that may change something, and a name that resolves to this machine by DNS rebinding is none of
-/// its own.
+/// Refuses requests that a web page may have caused. A browser sends `Origin` with requests of
+/// other sites that may change something. With DNS rebinding, `Host` is a name that this machine
+/// does not have.
 fn check_origin(headers: &HeaderMap, hosts: &[String]) -> Result<(), Box<Response<Full<Bytes>>>> {
     let refuse = |reason: &str, code, body: &'static str| {
         REFUSED.with_label_values(&[reason]).inc();

@@ -49,7 +49,7 @@ impl Token {
             let mut bytes = [0; BYTES];
             std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
             let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            // Of several processes that start at once the first one's link counts.
+            // If several processes start at once, the first link is used.
             let mut draft = file.as_os_str().to_owned();
             draft.push(format!(".{}", std::process::id()));
             let mut open = std::fs::OpenOptions::new();

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 /// Maximum number of verified tokens that a producer caches.
 const CACHE_SIZE: usize = 1024;
 
-/// A guard that requires a token of the NRF for a service of this function, with the scope that
-/// the operation needs. `has_operation_scopes` tells whether the NRF issues such scopes; else the
-/// service's name alone is required.
+/// A guard that requires a token of the NRF for a service of this function, with the scope that the
+/// operation needs. `has_operation_scopes`: the NRF issues such scopes; else the service's name
+/// alone is required.
 ///
 /// # Errors
 /// The file holds no public key.

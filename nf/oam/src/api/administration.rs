@@ -339,7 +339,7 @@ pub async fn add_token(
     }
     let of = match (user, &caller.via) {
         (Some(user), _) => user,
-        // A token would outlive what the identity provider says of its user.
+        // A token would be valid after the identity provider has removed its user.
         (None, Via::Session { external_name: Some(_), .. }) => {
             return Err(Failure::field(
                 "user",

@@ -125,8 +125,8 @@ pub(super) fn report(before: &str, after: &str, applied: AppliedConfiguration) -
     ChangeReport { changed, applied, restart, difference: difference(before, after) }
 }
 
-/// Records a change of the file in the audit log: the lines before and after. What is read again
-/// has no secrets, which a new text may have.
+/// Records a change of the file in the audit log: the lines before and after. The lines come from
+/// the file, which has no secrets; the new text may have some.
 pub(super) async fn record(
     oam: &Arc<Oam>,
     caller: &Caller,

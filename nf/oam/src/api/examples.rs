@@ -1,5 +1,5 @@
-//! Examples of bodies in the OpenAPI description that the types do not have: those of documents
-//! whose members are a function's, and whole ones where fields alone say little.
+//! Examples of bodies in the OpenAPI description. The types lack them for documents whose members
+//! another function defines, and where only a whole body is a useful example.
 use serde_json::Value;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{Content, OpenApi, RefOr};

@@ -101,8 +101,11 @@ pub struct InterfacesView {
     )
 )]
 pub async fn interfaces(State(oam): State<Arc<Oam>>) -> Json<InterfacesView> {
-    poll::refresh(&oam).await;
-    Json(interfaces_of(&oam.core.status().await, &oam.monitor.overview().gnb_figures))
+    let status = match poll::refresh(&oam).await {
+        Some(status) => status,
+        None => oam.core.status().await,
+    };
+    Json(interfaces_of(&status, &oam.monitor.overview().gnb_figures))
 }
 
 /// `known` has the gNBs that were lost, too, which the AMF does not show.

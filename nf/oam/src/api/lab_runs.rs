@@ -62,7 +62,7 @@ async fn request(socket: &Path, request: Value) -> std::io::Result<Lines<BufRead
     Ok(BufReader::new(stream).lines())
 }
 
-/// What `martlet-lab serve` says of itself.
+/// The answer of `martlet-lab serve` about itself.
 async fn shown(oam: &Oam) -> Result<Value, Failure> {
     const SERVE: &str = "install martlet-lab on this machine, and start martlet-lab serve";
     let Some(socket) = &oam.config.lab_socket else {

@@ -65,7 +65,7 @@ pub async fn trace(
     let after = json!({"forwarded": request.forwarded});
     oam.record(&caller, "trace.start", target, Value::Null, after).await?;
     let start = Instant::now();
-    // The reader learns at once that the trace runs.
+    // Reports to the reader at once that the trace runs.
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"{}\n"))]);
     let state = (oam, caller, start, start + RECHECK);
     let rest = stream::unfold(state, move |(oam, caller, mut sent, mut recheck)| {

@@ -1,7 +1,7 @@
 //! Periodic location requests, and the points that positions are measured from.
 use super::subscribers::check_supi;
 use crate::caller::Caller;
-use crate::location_requests::{LocationRequest, position};
+use crate::location_requests::{LocateError, LocationRequest, position};
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
 use crate::resource_path::segment;
@@ -101,13 +101,13 @@ fn run(
             }
             let located = shared.core.ask("lmf", format!("locate/{}", segment(&supi))).await;
             let outcome = match located {
-                Ok(location) => position(&location).ok_or_else(|| "no position".to_string()),
-                Err(error) => Err(error.to_string()),
+                Ok(location) => position(&location).ok_or(LocateError::NoPosition),
+                Err(error) => Err(error.into()),
             };
             shared.locations.add_outcome(&id, &outcome);
             let event = match outcome {
                 Ok(position) => json!({"request": id, "supi": supi, "position": position}),
-                Err(why) => json!({"request": id, "supi": supi, "failed": why}),
+                Err(why) => json!({"request": id, "supi": supi, "failed": why.to_string()}),
             };
             shared.events.push("position", &event);
         }

@@ -1,4 +1,5 @@
-//! SIM batches: subscribers with consecutive IMSIs and random keys, for the maker of the SIMs.
+//! SIM batches: subscribers with consecutive IMSIs and random keys, for the manufacturer of the
+//! SIMs.
 use super::subscriber_body::SubscriberBody;
 use crate::accounts;
 use crate::caller::Caller;
@@ -69,7 +70,7 @@ pub struct SimKeys {
 pub struct NewBatch {
     /// The batch.
     batch: BatchView,
-    /// The keys, for the maker of the SIMs. The API never shows them again.
+    /// The keys, for the manufacturer of the SIMs. The API never shows them again.
     sims: Vec<SimKeys>,
 }
 
@@ -90,7 +91,7 @@ pub async fn list(State(oam): State<Arc<Oam>>) -> Result<Json<Vec<BatchView>>, F
 
 /// Make a SIM batch
 ///
-/// K and OPc are random. The response shows them once, for the maker of the SIMs.
+/// K and OPc are random. The response shows them once, for the manufacturer of the SIMs.
 #[utoipa::path(
     post, path = "/sim-batches", tag = "subscribers", request_body = BatchRequest,
     responses(

@@ -55,7 +55,7 @@ pub struct Expected<'a> {
     pub client_id: &'a str,
     /// The nonce of the sign-in.
     pub nonce: &'a str,
-    /// Authentication contexts, one of which was asked for; empty: any.
+    /// Requested authentication contexts, of which the token has to have one; empty: any.
     pub acr_values: &'a [String],
     /// Seconds since 1970.
     pub now: u64,

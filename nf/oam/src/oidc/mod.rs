@@ -68,7 +68,7 @@ pub enum OidcError {
         /// The reason.
         reason: FetchError,
     },
-    /// It answers otherwise than OpenID Connect says.
+    /// Its answer violates OpenID Connect.
     #[error("the provider answered otherwise than expected: {0}")]
     Protocol(String),
     /// It refused the code or the client.
@@ -209,13 +209,13 @@ impl Provider {
         &self.issuer
     }
 
-    /// Begins a sign-in of a browser at an address. Returns where the browser goes, and the cookie
-    /// that it keeps meanwhile.
+    /// Begins a sign-in of a browser at an address. Returns the address for the browser, and the
+    /// cookie that it stores meanwhile.
     ///
     /// # Errors
     /// The provider does not answer.
     pub async fn begin(&self, address: IpAddr) -> Result<(String, Begun), Failure> {
-        // Read each time, so that the user learns here that the provider is down.
+        // Read each time, so that a failure of the provider is reported here.
         let metadata = self.fetch_metadata().await?;
         let begun = self.sign_ins.begin(address, Instant::now())?;
         let challenge = digest(&SHA256, begun.verifier.as_bytes());

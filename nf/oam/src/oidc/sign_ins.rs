@@ -13,7 +13,7 @@ const MAX_OF_ADDRESS: usize = 16;
 /// Sign-ins that wait.
 const MAX: usize = 1000;
 
-/// What a sign-in needs when the browser comes back.
+/// The state of a sign-in until the browser returns.
 #[derive(Debug, Clone)]
 pub struct SignIn {
     /// What the ID token repeats.

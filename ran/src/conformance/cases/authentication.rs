@@ -92,8 +92,8 @@ async fn challenged(bench: &Bench) -> Result<(RawGnb, RawUe, Vec<u8>), Unmet> {
 
 const REJECT: u8 = 0x58;
 
-/// Requires that the UE gets no SECURITY MODE COMMAND and no REGISTRATION ACCEPT until the
-/// connection ends, or nothing more comes. Returns the types of the plain messages.
+/// Requires that the UE receives no SECURITY MODE COMMAND and no REGISTRATION ACCEPT until the
+/// connection ends or the core is silent. Returns the types of the plain messages.
 async fn expect_no_acceptance(gnb: &RawGnb, ue: &mut RawUe) -> Result<Vec<u8>, Unmet> {
     let mut types = Vec::new();
     while let Some(nas) = gnb.next_nas_soon(ue).await? {

@@ -81,7 +81,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "unexpected-registration-complete",
         behaviour: Behaviour::Invalid,
-        stimulus: "REGISTRATION COMPLETE and CONFIGURATION UPDATE COMPLETE that nothing asked for",
+        stimulus: "REGISTRATION COMPLETE and CONFIGURATION UPDATE COMPLETE without a request",
         expected: "silence or 5GMM STATUS #98; the UE is served further",
         clause: "TS 24.501, 7.4",
         run: |bench| Box::pin(unexpected_complete(bench)),

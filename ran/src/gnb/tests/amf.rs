@@ -148,7 +148,7 @@ impl Amf {
         .unwrap()
     }
 
-    /// Answer a registration that has been asked for, up to REGISTRATION COMPLETE.
+    /// Answers a registration that the UE has requested, up to REGISTRATION COMPLETE.
     pub async fn register(&mut self, tmsi: u32) {
         let request = self.nas().await;
         assert_eq!(&request[..3], [0x7e, 0x00, 0x41], "a plain REGISTRATION REQUEST");
@@ -187,7 +187,7 @@ impl Amf {
         .unwrap()
     }
 
-    /// Answer a release that the gNB asks for.
+    /// Answers a release that the gNB requests.
     pub async fn release(&mut self) {
         assert_eq!(self.next().await.0, Kind::Initiating_UEContextReleaseRequest);
         let command = self.release_command();

@@ -1,4 +1,4 @@
-//! What an AMF does wrong, and what a test does wrong on purpose.
+//! Faults of the AMF, and invalid messages that a test sends.
 use super::amf::*;
 use crate::gnb::{GnbError, UeError};
 use crate::ue::tests::network::config as ue_config;

@@ -1,4 +1,4 @@
-//! The life of a UE, from registration to de-registration.
+//! A UE from registration to de-registration.
 use super::amf::*;
 use crate::sample::Procedure;
 use crate::ue::tests::network::config as ue_config;
@@ -41,7 +41,7 @@ pub fn setup_transfer(upf: [u8; 4], teid: u32) -> Vec<u8> {
 }
 
 impl Amf {
-    /// Answer a session that has been asked for; the gNB's end of the tunnel.
+    /// Answers a session request. Returns the gNB's end of the tunnel.
     pub async fn establish(&mut self, upf: [u8; 4], teid: u32) -> GtpTunnel {
         let request = self.nas().await;
         let (_, header, _) = self.network.unprotect_sm(&request);

@@ -2,7 +2,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Most stored waits; no procedure has as many.
+/// Maximum number of stored waits; no procedure has as many.
 const WAITS: usize = 16;
 
 /// The UE's waits for the core, each from an uplink message to the next downlink message.

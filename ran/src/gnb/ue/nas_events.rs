@@ -162,7 +162,7 @@ impl UeContext {
     }
 }
 
-/// Whether a session was released without the network's word.
+/// Whether a session was released locally, without a message of the network.
 fn unanswered(cause: SessionCause) -> bool {
     matches!(cause, SessionCause::Timeout | SessionCause::ConnectionReleased)
 }

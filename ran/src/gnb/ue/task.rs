@@ -145,7 +145,7 @@ impl UeContext {
             UeInput::UplinkData { psi } => self.uplink_data_waits(psi),
         }
         let sent = self.flush().await;
-        // A service request that the UE starts by itself is timed, too.
+        // Records a sample also for a service request without a command.
         if self.nas.is_requesting_service() && self.starts.service.is_none() {
             self.starts.service = sent;
         }

@@ -23,8 +23,8 @@ fn a_service_request_for_data_lists_its_sessions() {
     assert_eq!(request.service_type.service_type(), Some(ServiceType::Data));
     assert_eq!(request.uplink_data_status.unwrap().sessions_with_data(), [psi]);
     assert_eq!(request.pdu_session_status.unwrap().active_sessions(), [psi]);
-    // K_gNB comes from the COUNT of this very message: REGISTRATION COMPLETE and the session's
-    // request went before.
+    // K_gNB is derived from the COUNT of this message: REGISTRATION COMPLETE and the
+    // session's request precede it.
     let count = NasCount::new(3).unwrap();
     let expected = martlet_security::nas_5gs::derive_kgnb(network.kamf.as_ref().unwrap(), count);
     assert_eq!(k_gnb.as_octets(), expected.as_octets());
@@ -139,7 +139,7 @@ fn ue_initiated_deregistration() {
     ue.receive(&accept, now);
     assert_eq!(events(actions(&mut ue)), [Event::Deregistered]);
     assert_eq!(ue.state(), MmState::Deregistered);
-    assert!(ue.guti().is_some(), "the 5G-GUTI serves the next registration");
+    assert!(ue.guti().is_some(), "the next registration uses the 5G-GUTI");
 }
 
 #[test]

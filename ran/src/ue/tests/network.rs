@@ -103,7 +103,7 @@ impl Network {
         self.sqn
     }
 
-    /// AUTHENTICATION REQUEST with a fresh vector; the AMF field is given.
+    /// AUTHENTICATION REQUEST with a fresh vector and this AMF field.
     pub fn challenge_with(&mut self, amf: [u8; 2], spoil_mac: bool) -> Vec<u8> {
         self.sqn += 0x20;
         let rand = Rand::new(&self.rand);
@@ -135,7 +135,7 @@ impl Network {
         self.challenge_with([0x80, 0], false)
     }
 
-    /// SECURITY MODE COMMAND, and the new context is the network's from now on.
+    /// SECURITY MODE COMMAND. The network uses the new context from now on.
     pub fn security_mode_command(
         &mut self,
         nea: CipheringAlgorithm,
@@ -143,8 +143,7 @@ impl Network {
         capability: NasUeSecurityCapability,
         change: impl FnOnce(&mut NasSecurityModeCommand),
     ) -> Vec<u8> {
-        // NIA0 with a cipher, which the codec rightly refuses to make, is not needed: NIA0 goes
-        // with NEA0.
+        // The codec rejects NIA0 with a cipher, so NIA0 is used with NEA0.
         let mut context =
             NasSecurityContext::from_fresh_kamf(self.kamf.as_ref().unwrap(), nia, nea).unwrap();
         let ngksi =
@@ -222,7 +221,7 @@ impl Network {
             .with_t3512_value(NasT3512Value::from_seconds(3600).unwrap())
     }
 
-    /// Authenticate `ue`, which has sent its request, and start security.
+    /// Authenticates `ue`, which has sent its request, and starts security.
     pub fn secure(
         &mut self,
         ue: &mut UeNas,

@@ -38,8 +38,8 @@ service! {
     /// Services of an AMF to other NFs (TS 29.518, 6.1.3). UE contexts are identified by SUPI
     /// (`imsi-…`), PEI (`imei-…`) or 5G-GUTI (`5g-guti-…`).
     pub AmfCommunication / AmfCommunicationClient / NAMF_COMM = "namf-comm" / "v1" {
-        /// Brings an N1 message to a UE, or N2 information to its RAN node: at once (200), or after
-        /// the UE was paged (202, with the transfer's URI in `location`).
+        /// Delivers an N1 message to a UE, or N2 information to its RAN node: at once (200), or
+        /// after the UE was paged (202, with the transfer's URI in `location`).
         op n1_n2_message_transfer "N1N2MessageTransfer":
             POST "/ue-contexts/{ueContextId}/n1-n2-messages",
             path(ue_context_id), body(Multipart<N1N2MessageTransferReqData>),
@@ -76,17 +76,17 @@ service! {
         op release_ue_context "ReleaseUEContext": POST "/ue-contexts/{ueContextId}/release",
             path(ue_context_id), body(UeContextRelease), returns(()),
             errors[404 "CONTEXT_NOT_FOUND"];
-        /// Hands a UE's context to the AMF where the UE registers.
+        /// Transfers a UE's context to the AMF where the UE registers.
         op ue_context_transfer "UEContextTransfer": POST "/ue-contexts/{ueContextId}/transfer",
             path(ue_context_id), body(Multipart<UeContextTransferReqData>),
             returns(Multipart<UeContextTransferRspData>),
             errors[403 "INTEGRITY_CHECK_FAIL", 404 "CONTEXT_NOT_FOUND"];
-        /// Notifies the old AMF whether the new one took the context over.
+        /// Reports to the old AMF whether the new one took the context over.
         op registration_status_update "RegistrationStatusUpdate":
             POST "/ue-contexts/{ueContextId}/transfer-update",
             path(ue_context_id), body(UeRegStatusUpdateReqData), returns(UeRegStatusUpdateRspData),
             errors[404 "CONTEXT_NOT_FOUND"];
-        /// Brings N2 information that is not about one UE to RAN nodes.
+        /// Delivers N2 information that is not about one UE to RAN nodes.
         op non_ue_n2_message_transfer "NonUeN2MessageTransfer": POST "/non-ue-n2-messages/transfer",
             path(), body(Multipart<N2InformationTransferReqData>),
             returns(N2InformationTransferRspData),

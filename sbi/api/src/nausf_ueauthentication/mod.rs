@@ -54,11 +54,11 @@ service! {
         op eap_auth_method "EapAuthMethod": POST "/ue-authentications/{authCtxId}/eap-session",
             path(auth_ctx_id), body(EapSession), returns(EapSession),
             errors[404 "CONTEXT_NOT_FOUND"];
-        /// Forgets the outcome of an EAP authentication.
+        /// Deletes the outcome of an EAP authentication.
         op delete_eap_authentication_result "DeleteEapAuthenticationResult":
             DELETE "/ue-authentications/{authCtxId}/eap-session",
             path(auth_ctx_id), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
-        /// Forgets the outcome of a 5G-AKA authentication.
+        /// Deletes the outcome of a 5G-AKA authentication.
         op delete_5g_aka_authentication_result "Delete5gAkaAuthenticationResult":
             DELETE "/ue-authentications/{authCtxId}/5g-aka-confirmation",
             path(auth_ctx_id), returns(()), errors[404 "CONTEXT_NOT_FOUND"];

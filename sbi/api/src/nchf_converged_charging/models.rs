@@ -72,7 +72,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// Why a CHF speaks first (TS 32.291, 6.1.6.3).
+    /// Why a CHF notifies an SMF (TS 32.291, 6.1.6.3).
     pub enum NotificationType {
         Reauthorization = "REAUTHORIZATION",
         AbortCharging = "ABORT_CHARGING",
@@ -133,7 +133,7 @@ pub struct ChargingDataResponse {
     pub triggers: Option<Vec<Trigger>>,
 }
 
-/// The CHF speaks first (TS 32.291, 6.1.6.2).
+/// A notification of the CHF (TS 32.291, 6.1.6.2).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]

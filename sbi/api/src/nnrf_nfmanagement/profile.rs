@@ -23,7 +23,7 @@ pub struct NfProfile {
     pub nf_type: NfType,
     /// State
     pub nf_status: NfStatus,
-    /// Seconds between heart-beats; the NRF has the last word
+    /// Seconds between heart-beats; the NRF decides
     pub heart_beat_timer: Option<u32>,
     /// Networks that it serves
     pub plmn_list: Option<Vec<PlmnId>>,

@@ -1,4 +1,5 @@
-//! Nudm_UEAuthentication: vectors for the AUSF, and the outcome back (TS 29.503, 5.4 and 6.3).
+//! Nudm_UEAuthentication: vectors for the AUSF, and results of authentications (TS 29.503, 5.4 and
+//! 6.3).
 mod models;
 
 pub use models::*;
@@ -51,7 +52,7 @@ service! {
         /// Stores the result of an authentication.
         op confirm_auth "ConfirmAuth": POST "/{supi}/auth-events",
             path(supi), body(AuthEvent), returns(Created<AuthEvent>), errors[404 "USER_NOT_FOUND"];
-        /// Forgets the outcome of an authentication.
+        /// Deletes the outcome of an authentication.
         op delete_auth "DeleteAuth": PUT "/{supi}/auth-events/{authEventId}",
             path(supi, auth_event_id), body(AuthEvent), returns(()),
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];

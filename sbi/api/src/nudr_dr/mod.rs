@@ -136,7 +136,7 @@ service! {
             GET "/subscription-data/{ueId}/authentication-data/authentication-status",
             path(ue_id), query(FieldsQuery), returns(AuthEvent),
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
-        /// Forgets the outcome of an authentication.
+        /// Deletes the outcome of an authentication.
         op delete_authentication_status "DeleteAuthenticationStatus":
             DELETE "/subscription-data/{ueId}/authentication-data/authentication-status",
             path(ue_id), returns(()), errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
@@ -193,7 +193,7 @@ service! {
             path(ue_id, pdu_session_id), body(SmfRegistration),
             returns(StatusReply<SmfRegistration>),
             errors[404 "USER_NOT_FOUND"];
-        /// Forgets which SMF serves a PDU session.
+        /// Deletes the SMF that serves a PDU session.
         op delete_smf_registration "DeleteSmfRegistration":
             DELETE "/subscription-data/{ueId}/context-data/smf-registrations/{pduSessionId}",
             path(ue_id, pdu_session_id), returns(()),
@@ -208,7 +208,7 @@ service! {
             POST "/subscription-data/{ueId}/context-data/sdm-subscriptions",
             path(ue_id), body(SdmSubscription), returns(Created<SdmSubscription>),
             errors[404 "USER_NOT_FOUND"];
-        /// Forgets a subscription at the UDM.
+        /// Deletes a subscription at the UDM.
         op remove_sdm_subscriptions "RemovesdmSubscriptions":
             DELETE "/subscription-data/{ueId}/context-data/sdm-subscriptions/{subsId}",
             path(ue_id, subs_id), returns(()),

@@ -206,7 +206,7 @@ fn lines_of_a_classifier_and_its_anchor_are_apart() {
         meter.expect(N9, SECOND, OWN, [10, 0])?;
         meter.expect(N3, OWN, OTHER, [0, 10])?;
 
-        // The second UPF is one of another maker: its figures are not known, rather than 0.
+        // The second UPF is one of another vendor: its figures are not known, rather than 0.
         let mut without = Meter::start(&core, None).await;
         without.poll(&core, None).await;
         let rates = |overview: &Overview| -> Vec<bool> {

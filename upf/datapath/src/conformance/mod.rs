@@ -38,7 +38,7 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
             an_unknown_extension_header_is_reported,
         ),
         ("a foreign source does not pass", a_foreign_source_does_not_pass),
-        ("malformed bytes are ignored", bytes_that_are_nothing_do_no_harm),
+        ("malformed bytes are ignored", malformed_bytes_are_ignored),
         ("a tunnel within a tunnel is dropped", a_tunnel_within_a_tunnel_is_dropped),
         ("a closed gate stops its direction", a_closed_gate_stops_its_direction),
         ("a bit rate of zero stops its direction", a_bit_rate_of_zero_stops_its_direction),
@@ -81,8 +81,8 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
     ]
 }
 
-/// Checks of what a datapath does in user space if not elsewhere, so that a switch in front of it
-/// leaves it alone. Each needs a new rig.
+/// Checks of what only user space does, so that a switch in front of the datapath leaves such
+/// packets to it. Each needs a new rig.
 pub fn checks_of_rare_rules<R: Rig>() -> Vec<(&'static str, Check<R>)> {
     vec![("packets are duplicated", rules::packets_are_duplicated)]
 }
@@ -212,7 +212,7 @@ fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"own"[..]));
     let dropped = |rig: &mut R| rig.datapath().counters().drops(DropReason::ForeignSource).get();
     assert_eq!(dropped(rig), 1);
-    // Nor does it where the PDR of the uplink names no address: that of the session counts.
+    // The same holds where the uplink PDR names no address: the session's address is checked.
     let mut session = session(rig, 1, TEID, rig.ue());
     session.pdrs.get_mut(&1).expect("PDR 1").ue.clear();
     apply(rig, &session);
@@ -222,7 +222,7 @@ fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
     assert_eq!(dropped(rig), 2);
 }
 
-fn bytes_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
+fn malformed_bytes_are_ignored<R: Rig>(rig: &mut R) {
     established(rig);
     for bytes in [
         &[][..],
@@ -334,7 +334,7 @@ fn with_two_flows(rig: &mut impl Rig) {
     default.qfis = vec![9];
     let description = Some("permit out 17 from any 7001 to assigned".to_string());
     let filters = vec![SdfFilter { flow_description: description, ..Default::default() }];
-    // Its packets are dropped, so that one which passes was taken as the default flow's.
+    // Its packets are dropped, so a packet that passes was matched as the default flow's.
     let own = Pdr { id: 11, precedence: 10, far: 9, qfis: vec![5], filters, ..default.clone() };
     session.pdrs.insert(11, own);
     session.fars.insert(9, Far::new(9, Action::Drop));
@@ -353,7 +353,7 @@ fn packets_without_qfi_belong_to_the_default_flow<R: Rig>(rig: &mut R) {
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"plain"[..]));
     send_without_qfi(rig, 7001, b"not of flow 5");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"not of flow 5"[..]));
-    // A wrong QFI is not taken for none.
+    // A wrong QFI is not treated as a missing one.
     send_uplink(rig, 3, 7000, b"of no flow");
     send_uplink(rig, 5, 7001, b"of flow 5");
     send_uplink(rig, 9, 7000, b"of the default flow");
@@ -365,8 +365,8 @@ fn packets_without_qfi_belong_to_the_default_flow<R: Rig>(rig: &mut R) {
     assert_eq!(counters.drops(DropReason::Action).get(), 1);
 }
 
-/// For a rig whose `upf.n3.require_qfi` is set: packets without a QFI are dropped, and the reason
-/// tells it.
+/// For a rig whose `upf.n3.require_qfi` is set: packets without a QFI are dropped, with the drop
+/// reason for it.
 pub fn packets_without_qfi_are_dropped<R: Rig>(rig: &mut R) {
     with_two_flows(rig);
     send_without_qfi(rig, 7000, b"plain");
@@ -420,8 +420,8 @@ fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
         decode(&rig.receive_n3().expect("an End Marker")),
         Ok(Message::EndMarker { teid: 0xcccc })
     );
-    // This path does not lead into the data network, and the source address is still checked in the
-    // UE's own tunnel.
+    // Forwarded data does not reach the data network, and the source address is still checked in
+    // the UE's own tunnel.
     let packet = udp_packet((rig.remote(), 9000), (rig.remote(), 7000), b"foreign");
     rig.send_n3(&g_pdu(TEID, Some(1), &packet));
     settle(rig);

@@ -62,11 +62,11 @@ pub(super) fn packets_are_duplicated<R: Rig>(rig: &mut R) {
     // The other direction is as before.
     rig.send_n6(7000, b"once");
     assert_eq!(downlink(rig).map(|(payload, _)| payload), Some(b"once".to_vec()));
-    // A session that was carried otherwise before has its usage since then.
+    // The session keeps the usage that was counted before its rules changed.
     assert!(rig.datapath().forwarded(1)[0] > 0);
 }
 
-/// Only port 7001 may pass, and a later fragment has no port.
+/// Only port 7001 may pass. A later fragment has no port.
 pub(super) fn fragments_match_the_rule_of_the_first<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
     let text = "permit out 17 from any 7001 to assigned";

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 /// What applies to packets to a destination; bits, as `bpf/structs.h` has them.
 pub mod class {
-    /// They are dropped, but for the exceptions below and services that are allowed.
+    /// Packets are dropped, except those of the exceptions below and of allowed services.
     pub const DENIED: u8 = 1;
     /// The gateway of UEs: it answers ICMP and DNS.
     pub const GATEWAY: u8 = 2;
@@ -50,7 +50,7 @@ pub struct Service {
     pub port: Option<u16>,
 }
 
-/// What the configuration says. It does not change while the UPF runs.
+/// The configured policy. It does not change while the UPF runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
     /// Networks that UEs may not reach.
@@ -64,11 +64,11 @@ pub struct Policy {
     pub core: Vec<IpAddr>,
     /// Networks of gNBs and UPFs, beside those that sessions name.
     pub peers: Vec<Prefix>,
-    /// From whom a session's uplink packets are accepted.
+    /// The accepted senders of a session's uplink packets.
     pub sources: Sources,
 }
 
-/// From whom a session's uplink packets are accepted.
+/// The accepted senders of a session's uplink packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sources {
     /// From the gNBs of the session.
@@ -109,8 +109,8 @@ pub struct OwnAddress {
 struct State {
     own: BTreeSet<OwnAddress>,
     peers: BTreeSet<IpAddr>,
-    /// Numbers of all peers that have been here, from 1 on. They are not used again, since rules
-    /// of sessions may still have them.
+    /// Numbers of all peers so far, from 1. They are not reused, since rules of sessions may still
+    /// have them.
     numbers: BTreeMap<IpAddr, u16>,
     four: Ranges<u32>,
     six: Ranges<u128>,
@@ -160,7 +160,7 @@ fn host(address: IpAddr) -> Prefix {
     Prefix { network: address, length: if address.is_ipv4() { 32 } else { 128 } }
 }
 
-/// The addresses of a network that mean all of its hosts.
+/// The broadcast addresses of a network.
 fn broadcasts(own: &OwnAddress) -> impl Iterator<Item = IpAddr> {
     let all = match own.address {
         IpAddr::V4(address) if own.prefix < 31 => {
@@ -191,7 +191,7 @@ impl Perimeter {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The machine has these addresses. Whether that changes anything.
+    /// Sets the addresses of the machine. Returns whether the perimeter changed.
     pub fn set_own(&self, own: BTreeSet<OwnAddress>) -> bool {
         let mut state = self.write();
         let changes = state.own != own;
@@ -202,7 +202,8 @@ impl Perimeter {
         changes
     }
 
-    /// Sessions begin or cease to have tunnels to peers. Whether that changes anything.
+    /// Adds peers to which sessions have tunnels, or removes them. Returns whether the perimeter
+    /// changed.
     pub fn set_peers(&self, changes: &[(IpAddr, bool)]) -> bool {
         let mut state = self.write();
         let mut changed = false;
@@ -240,7 +241,7 @@ impl Perimeter {
         };
         self.policy.denied.iter().for_each(|prefix| deny(*prefix, DENIED));
         for own in &state.own {
-            // The network first, which may be a host's: then its address counts.
+            // The network comes first, since it may be a host's: then its address is added.
             if self.policy.core.contains(&own.address) && !own.to_data_network {
                 deny(Prefix::of(own.address, own.prefix), DENIED);
             }
@@ -290,12 +291,13 @@ impl Perimeter {
         self.read().numbers.get(&peer).copied()
     }
 
-    /// From whom a session's uplink packets are accepted.
+    /// The accepted senders of a session's uplink packets.
     pub fn source_check(&self) -> Sources {
         self.policy.sources
     }
 
-    /// What a sender is to a session. `of_access`: in a tunnel from the gNBs of the session.
+    /// The relation of a sender to a session. `of_access`: in a tunnel from the gNBs of the
+    /// session.
     pub fn sender(&self, from: IpAddr, of: &Senders, of_access: bool, now: Instant) -> Sender {
         let is_accepted = match self.policy.sources {
             Sources::Any => true,
@@ -353,7 +355,7 @@ impl Perimeter {
     pub fn permits_frame(&self, flow: &Flow, frame: &[u8]) -> bool {
         let Some(header) = &flow.ethernet else { return false };
         let destination = match header.ethertype {
-            // What carries no whole packet has no protocol.
+            // A frame without a whole packet has no protocol.
             ETHERTYPE_IPV4 | ETHERTYPE_IPV6 if flow.protocol == NO_PROTOCOL => return false,
             ETHERTYPE_IPV4 | ETHERTYPE_IPV6 => flow.destination,
             ETHERTYPE_ARP => match arp_target(frame) {
@@ -378,7 +380,7 @@ impl Perimeter {
     }
 
     fn is_exception(&self, class: u8, flow: &Flow, options: bool) -> bool {
-        // A source route could lead on from an address that may be reached.
+        // A source route could continue to a denied address.
         if options {
             return false;
         }
@@ -397,14 +399,14 @@ impl Perimeter {
     }
 }
 
-/// The protocol of a flow that is no packet.
+/// The protocol of a flow that is not an IP packet.
 const NO_PROTOCOL: u8 = 255;
 
 fn has_options(packet: &[u8]) -> bool {
     packet.first().is_some_and(|first| first >> 4 == 4 && first & 0x0f > 5)
 }
 
-/// Whom an ARP message is about, in a frame with up to two tags.
+/// The target address of an ARP message, in a frame with up to two tags.
 fn arp_target(frame: &[u8]) -> Option<IpAddr> {
     let (_, at) = martlet_upf_rules::EthernetHeader::of(frame)?;
     let target = frame.get(at + 24..at + 28)?;

@@ -42,7 +42,7 @@ macro_rules! ranges {
                     open.push((last(first, length), value));
                 }
                 close(&mut open, &mut starts, None);
-                // Of those that begin at the same address, the one that was put last counts.
+                // Of ranges that begin at the same address, the last one counts.
                 let mut merged: Vec<($address, u8)> = Vec::with_capacity(starts.len());
                 for (start, value) in starts {
                     match merged.last_mut() {

@@ -1,4 +1,4 @@
-//! What UEs reach, and who is a peer.
+//! The destinations that UEs may reach, and the peers.
 use super::*;
 use crate::conformance::udp_packet;
 use martlet_upf_rules::{Action, Far, Tunnel};
@@ -128,7 +128,7 @@ fn gnbs_that_sessions_name_are_peers_and_out_of_reach() {
     assert!(perimeter.informs(gnb) && !perimeter.informs(unknown));
     assert!(!perimeter.accepts(unknown, true) && perimeter.accepts(unknown, false));
     assert!(perimeter.set_peers(&[(gnb, false)]) && !perimeter.set_peers(&[(gnb, false)]));
-    // With networks of peers, all others are unknowns from the first packet on.
+    // With configured networks of peers, all others are rejected from the first packet on.
     let named =
         Perimeter::new(Policy { peers: vec![prefix("203.0.113.4/31")], ..Policy::default() });
     assert!(named.accepts(gnb, true) && named.accepts(gnb, false) && named.informs(gnb));

@@ -36,8 +36,7 @@ pub fn host6() -> Ipv6Addr {
 pub enum Out {
     /// Dropped or buffered.
     Nothing,
-    /// To the data network; without the checksum of its header and its TTL, which the kernel sets
-    /// in one of them.
+    /// To the data network, without header checksum and TTL, which differ between datapaths.
     Network(Vec<u8>),
     /// In a tunnel: the destination, the type of service outside, and the GTP-U message.
     Tunnel(IpAddr, u8, Vec<u8>),

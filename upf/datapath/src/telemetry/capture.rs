@@ -129,7 +129,7 @@ fn failed(error: PcapError) -> io::Error {
     }
 }
 
-/// The machine's time since its start, as programs of the kernel have it.
+/// The machine's time since its start, as BPF programs read it.
 fn since_start() -> Duration {
     use nix::time::{ClockId, clock_gettime};
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
@@ -159,7 +159,7 @@ impl Shared {
         self.lock().clone()
     }
 
-    /// Has it end.
+    /// Requests its end.
     pub fn end(&self) {
         self.end.store(true, Ordering::Relaxed);
     }

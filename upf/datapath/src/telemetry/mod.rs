@@ -3,7 +3,7 @@
 //! | file | what is in it |
 //! | --- | --- |
 //! | `latency` | times by classes |
-//! | `packet` | what a person reads of a frame |
+//! | `packet` | a readable summary of a frame |
 //! | `trace` | packets with the rules that they met |
 //! | `capture` | packets of N6 written to a file |
 mod capture;

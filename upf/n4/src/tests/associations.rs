@@ -82,7 +82,8 @@ fn an_association_belongs_to_its_address() {
         assert_eq!((cause, smf.n4.counts()), (Some(Cause::REJECTED), (1, 1)));
     }
     smf.accepted(seid, to_gnb(REMOTE));
-    // Once the SMF answers no more, it may have moved; a new start is then the proof.
+    // An SMF that no longer answers may have moved: then its restart is accepted from another
+    // address.
     smf.pass(Duration::from_secs(15));
     let cause = set_up_from(&mut smf, neighbour, NodeId::Ip(SMF), 1);
     assert_eq!((cause, smf.n4.counts()), (Some(Cause::REJECTED), (1, 1)));
@@ -228,8 +229,8 @@ fn session_retention_keeps_sessions_over_an_smf_restart() {
     // The time at which it started is that of now.
     smf.node(HeartbeatRequest { recovery: RecoveryTimeStamp(2) });
     assert_eq!(smf.n4.counts(), (1, 1));
-    // Another node has nothing that could be kept; and who does not ask begins without sessions
-    // once it has started again.
+    // Another node has no sessions to keep. A node that does not request it has no sessions after
+    // its restart.
     let other = NodeId::Fqdn("another.smf".into());
     assert_eq!(
         set_up(&mut smf, other, Some(martlet_pfcp::SessionRetention {})),

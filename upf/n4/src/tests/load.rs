@@ -46,7 +46,8 @@ fn load_and_overload_are_reported_as_they_change() {
     }
     assert_eq!(loads, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
     let ten = Some(Duration::from_secs(10));
-    // At 80 per cent, by one per cent, for that is more than none; at 90 by half; at 100 by all.
+    // At 80 per cent the reduction is one per cent, since it must not be zero; at 90 half; at 100
+    // all.
     assert_eq!(overloads[7..], [Some((1, ten)), Some((50, ten)), Some((100, ten)), None]);
     assert!(overloads[..7].iter().all(Option::is_none));
     // Reported again before it expires, and when it ends.

@@ -114,7 +114,7 @@ fn unexpected_requests_are_dropped() {
 
 proptest! {
     #[test]
-    fn mutated_messages_do_no_harm(which in 0usize..4,
+    fn mutated_messages_are_rejected_without_a_panic(which in 0usize..4,
         changes in prop::collection::vec((any::<u16>(), any::<u8>()), 1..6), cut: u16) {
         let (mut smf, seid, _) = Smf::in_session();
         let urr =

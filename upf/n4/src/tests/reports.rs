@@ -59,7 +59,7 @@ fn a_bar_delays_the_notification() {
     assert_eq!(smf.reports().len(), 0);
     assert_eq!(smf.pass(Duration::from_millis(199)).len(), 0);
     assert_eq!(smf.pass(Duration::from_millis(1)).len(), 1);
-    // One that is no longer of use is not sent.
+    // An obsolete report is not sent.
     smf.accepted(seid, to_gnb(REMOTE));
     smf.accepted(seid, idle());
     smf.bench.send_n6(7000, b"2");

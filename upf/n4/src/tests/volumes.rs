@@ -86,7 +86,7 @@ fn an_idle_session_has_no_gnb() {
     assert_eq!(volumes.networks["internet"][0], length(b"connected") + length(b"late"));
 }
 
-/// An uplink classifier: what goes to port 7000 leaves here, all else goes to the anchor.
+/// An uplink classifier: packets to port 7000 leave here, all others are sent to the anchor.
 fn classifier() -> SessionEstablishmentRequest {
     let mut request = named(establishment());
     let local = SdfFilter {

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Within this time, the last reading is returned again.
+/// Within this time, the last reading is returned.
 const FRESH: Duration = Duration::from_millis(200);
 
 /// Sensors shared by several readers.

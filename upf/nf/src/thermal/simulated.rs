@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Its sensors are written this often.
 const STEP: Duration = Duration::from_millis(10);
 
-/// Has it warm and cool, and writes its sensors below `root`, for as long as it is not dropped.
+/// Simulates its temperature and writes its sensors below `root`, until it is dropped.
 pub(super) async fn run(config: SimulatedConfig, root: PathBuf, shared: Arc<Shared>) {
     let mut board = SimulatedBoard::new(config.board.clone());
     let (mut at, mut bytes) = (Instant::now(), shared.bytes().iter().sum::<u64>());

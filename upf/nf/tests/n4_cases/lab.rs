@@ -241,7 +241,7 @@ impl Lab {
         report.usage_reports
     }
 
-    /// No session report comes for a while.
+    /// No session report is sent for a while.
     pub fn no_report(&mut self) {
         assert_eq!(self.report_within(SHORT * 2), None);
     }

@@ -71,7 +71,7 @@ impl NamePattern {
         Ok(NamePattern { text, expression })
     }
 
-    /// Whether a name in lower case is one of it.
+    /// Whether a name in lower case matches.
     pub fn matches(&self, name: &str) -> bool {
         self.expression
             .as_ref()

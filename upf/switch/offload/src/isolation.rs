@@ -5,7 +5,7 @@ use martlet_upf_rules::Prefix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Most blocks of one prefix, and entries of one table.
+/// Maximum number of blocks of one prefix, and entries of one table.
 const MAX_OF_ONE: u32 = 4096;
 const MAX_ENTRIES: usize = 4000;
 /// Groups and reserved addresses, which the program knows.

@@ -2,7 +2,8 @@
 //! numbers of counters, meters and next hops.
 //!
 //! Packets that the tables cannot distinguish stay with the native UPF, which gets all packets
-//! without a rule. A filter that the switch cannot express is widened and leads to the native UPF.
+//! without a rule. A filter that the switch cannot express is widened, and its packets go to the
+//! native UPF.
 use martlet_pfcp::ie::Interface;
 use martlet_upf_datapath::perimeter::Sources;
 use martlet_upf_rules::{

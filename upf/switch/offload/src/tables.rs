@@ -18,7 +18,7 @@ pub(super) const ACCESS: u32 = 0;
 pub(super) const CORE: u32 = 1;
 /// Metadata of our entries.
 pub(super) const ENTRY_METADATA: &[u8] = b"upf";
-/// A meter passes at min one packet of the maximum size, as in the native UPFs.
+/// A meter passes at least one packet of the maximum size, as in the native UPFs.
 const SMALLEST_BURST: u64 = 65_535;
 /// Sessions with filters have numbers of 31 bits; one more bit is the direction.
 const LAST_SESSION: u32 = 0x7fff_ffff;

@@ -96,7 +96,7 @@ struct mswx {
 	/* Instructions since the last packet entered the pipeline, and the number after which it is
 	 * empty. */
 	uint64_t since_last, in_flight;
-	/* Iterations since the pipeline received a packet, if it can tell; then its ports have
+	/* Iterations since the pipeline received a packet, if it counts them; then its ports have
 	 * further members. */
 	uint32_t (*idle_iterations)(void);
 	/* Time of the last liveness update; how often it was so late that the kernel took over; the

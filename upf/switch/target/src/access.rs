@@ -1,5 +1,6 @@
-//! Who may control the switch: with a token its holders, else users of this machine, whom the
-//! kernel reports: root, the user of this process, and those of `--allow-user`.
+//! Access to the switch's P4Runtime server. With a token, its holders may control the switch.
+//! Otherwise users of this machine may, as the kernel reports them: root, the user of this process,
+//! and those of `--allow-user`.
 use crate::error::ProcessError;
 use martlet_log_limit::line;
 use std::net::{IpAddr, SocketAddr};

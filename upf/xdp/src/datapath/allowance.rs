@@ -13,8 +13,7 @@ use std::time::Duration;
 
 /// A bucket holds one packet of the largest size at least, or that packet could never pass.
 const SMALLEST_BURST_BITS: u128 = 65_535 * 8;
-/// Buckets count time in sixteenths of a nanosecond, and costs of an byte in parts of 2^16 of
-/// them.
+/// Buckets count time in sixteenths of a nanosecond, and the cost of a byte in 1/65536 of these.
 const TICKS_PER_SECOND: u128 = 16_000_000_000;
 
 impl Forwarder {
@@ -84,7 +83,7 @@ impl Forwarder {
     }
 
     /// The accounts and limits of the session's URRs. Counters are retained; a renewed quota counts
-    /// from 0. Returns the limits that were not reached before and are by what was counted.
+    /// from 0. Returns the limits that the counted usage has newly reached.
     pub(super) fn set_limits(
         &self,
         state: &mut State,
@@ -130,7 +129,7 @@ impl Forwarder {
             let fresh = limit.quota && renewed.contains(&limit.urr);
             let was_left = old.filter(|_| !fresh).is_none_or(|old| entry.left(old) > 0);
             let left = entry.left(limit);
-            // A threshold is not reached by nothing.
+            // Usage of zero reaches no threshold.
             if was_left && left <= 0 && (limit.quota || left < clamp(limit.bytes)) {
                 reached.push(n);
             }
@@ -154,7 +153,7 @@ impl Forwarder {
 }
 
 /// The QERs with a bit rate that several rules of a direction share, or that are not the first of
-/// theirs, each once.
+/// their rule, each once.
 pub(super) fn shared_rates<'a>(
     session: &'a Session,
     plan: &'a Plan,

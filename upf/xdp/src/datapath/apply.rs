@@ -165,7 +165,7 @@ impl Forwarder {
         };
         let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
         let mut rules = Vec::with_capacity(plan.rules.len());
-        let mut homes = BTreeMap::new();
+        let mut cached = BTreeMap::new();
         for (n, planned) in plan.rules.iter().enumerate() {
             let rest_at = state.rest_slots.take(1).ok_or_else(|| full("rules"))?;
             let cache_rule = self.cache_rule(state, plan, n);
@@ -174,7 +174,7 @@ impl Forwarder {
                 state.rest_slots.release(rest_at, 1);
                 return Err(full("rules"));
             };
-            homes.extend(cache_rule);
+            cached.extend(cache_rule);
             let taken_at = allocation.rules.len();
             allocation.rules.push(RuleSlot { index: at, rest: rest_at, rate: 0 });
             let (mut rule, mut rest) = (planned.rule, planned.rest);
@@ -225,8 +225,8 @@ impl Forwarder {
         }
         let mut lookup_keys = ById::new();
         for (lookup_key, list) in &plan.lookup_keys {
-            let leads_to = match list.as_slice() {
-                [(n, filters)] if filters.is_empty() => match homes.contains_key(lookup_key) {
+            let target = match list.as_slice() {
+                [(n, filters)] if filters.is_empty() => match cached.contains_key(lookup_key) {
                     true => CACHED | rules[*n],
                     false => rules[*n],
                 },
@@ -236,7 +236,7 @@ impl Forwarder {
                         .map_or(LIST | first, |slot| CACHED | slot)
                 }
             };
-            lookup_keys.insert(*lookup_key, leads_to);
+            lookup_keys.insert(*lookup_key, target);
         }
         let limit = self.buffer_limit(session);
         self.programs
@@ -246,7 +246,7 @@ impl Forwarder {
         Ok(lookup_keys)
     }
 
-    /// Writes the list of one entrance.
+    /// Writes the candidate list of one lookup key.
     fn list(
         &self,
         state: &mut State,
@@ -273,7 +273,7 @@ impl Forwarder {
                 }
             }
         }
-        // A filter of empty port ranges alone leaves nothing that could match.
+        // A filter with empty port ranges only matches nothing.
         if candidates.is_empty() {
             candidates.push(filters::none());
         }
@@ -308,9 +308,9 @@ impl Forwarder {
         let now = Instant::now();
         entry.settle(&self.programs);
         let reached = self.set_limits(state, entry, session, &plan, allocation.limits);
-        for (lookup_key, leads_to) in lookup_keys.iter() {
+        for (lookup_key, target) in lookup_keys.iter() {
             let before = entry.lookup_keys.get(lookup_key).copied();
-            self.enter(state, entry.seid, *lookup_key, before, Some(*leads_to));
+            self.enter(state, entry.seid, *lookup_key, before, Some(*target));
         }
         for (lookup_key, before) in
             entry.lookup_keys.iter().filter(|(lookup_key, _)| !lookup_keys.contains_key(lookup_key))
@@ -342,10 +342,10 @@ impl Forwarder {
             state.group_slots.release(at, length);
         }
         entry.groups.set(allocation.groups);
-        for slot in entry.list_homes.take() {
+        for slot in entry.list_slots.take() {
             state.rule_slots.release(slot);
         }
-        entry.list_homes.set(allocation.lists);
+        entry.list_slots.set(allocation.lists);
         let mut fresh = allocation.buckets.into_iter();
         let (mut old, mut rates) = (entry.rates.take(), Vec::new());
         for (qer, direction, rate) in shared_rates(session, &plan) {
@@ -400,7 +400,8 @@ impl Forwarder {
         seids.iter().map(|seid| self.forget(state, *seid)).collect()
     }
 
-    /// Frees the rest of a session that no packet finds any more, and returns its usage.
+    /// Frees the remaining entries of a session that no packet finds any more, and returns its
+    /// usage.
     fn forget(&self, state: &mut State, seid: u64) -> Vec<Usage> {
         if state.sessions.get(&seid).is_some_and(|entry| entry.buffers || entry.held) {
             self.drop_waiting(state, seid);
@@ -423,7 +424,7 @@ impl Forwarder {
             groups: entry.groups.take(),
             buckets: entry.rates.iter().map(|rate| rate.bucket).collect(),
             limits: entry.limits_at,
-            lists: entry.list_homes.take(),
+            lists: entry.list_slots.take(),
         };
         allocation.release(&self.programs, state);
         usage

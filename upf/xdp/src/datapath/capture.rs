@@ -41,7 +41,7 @@ impl Writer {
         }
         match self.file.write(Duration::from_nanos(time), packet, length) {
             Ok(true) => {}
-            Ok(false) => self.ended = Some("the file has all that was asked for".into()),
+            Ok(false) => self.ended = Some("it has the requested packets or bytes".into()),
             Err(error) => self.ended = Some(format!("the file cannot be written: {error}")),
         }
     }
@@ -59,9 +59,9 @@ fn write(
         let _ = ring.poll(WAIT);
         let writer = &mut *lock(&writer);
         if shared.is_to_end() {
-            writer.ended.get_or_insert_with(|| "it was ended".into());
+            writer.ended.get_or_insert_with(|| "it was stopped".into());
         } else if end <= Instant::now() {
-            writer.ended.get_or_insert_with(|| "its time is over".into());
+            writer.ended.get_or_insert_with(|| "its time limit expired".into());
         }
         if writer.ended.is_some() {
             break;
@@ -112,7 +112,7 @@ impl Captures {
             .programs
             .captured(take)
             .map_err(|error| CommandError::Failed(error.to_string()))?;
-        // Packets of a previous capture, whose end a program noticed late.
+        // Drops packets of a previous capture: a program may see its end with a delay.
         let _ = ring.consume();
         let before = forwarder.programs.lanes().map_or(0, |lane| lane.capture_missed);
         let (status, of) = (shared.clone(), forwarder.clone());

@@ -8,7 +8,7 @@ use martlet_upf_rules::{Action, Direction, Far, Pdr, Prefix, Session, UeAddress,
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where the class stands in a rule's flags, as `bpf/qos.h` has it.
+/// Position of the class in a rule's flags, equal to `bpf/qos.h`.
 pub(super) const CLASS_SHIFT: u32 = 24;
 
 /// The class in a rule's flags.
@@ -275,7 +275,7 @@ fn addresses(
     for address in if narrower { &named } else { ue } {
         match address {
             UeAddress::V4(address) => {
-                // In other rules the programs keep data of their own in this field.
+                // In other rules the programs store their own data in this field.
                 if pdr.local.is_some() {
                     rule.ue4 = u32::from_ne_bytes(address.octets());
                 }

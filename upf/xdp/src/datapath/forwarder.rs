@@ -331,7 +331,7 @@ impl Forwarder {
         if lane.unmarked != seen.lane.unmarked {
             for (peer, packets) in self.programs.unmarked_peers() {
                 let before = seen.unmarked.insert(peer, packets).unwrap_or(0);
-                // The table forgets senders that were silent for long.
+                // The table evicts senders that were idle for long.
                 let new = packets.checked_sub(before).unwrap_or(packets);
                 if new > 0 {
                     counters.unmarked_peers.add(peer, new);

@@ -21,9 +21,9 @@ pub(super) struct Link {
     pub outer: u32,
     /// The programs' end.
     pub inner: u32,
-    /// Of each exit: the kernel's end, and the programs'.
+    /// For each network instance: the kernel's end, and the programs' end.
     pub network_instances: Vec<(u32, u32)>,
-    /// While this is bound, the name is ours.
+    /// The claim of the name, held while this is bound.
     _name: Socket,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn names(config: &UpfConfig) -> (String, String) {
     (outer, inner)
 }
 
-/// The same of the n-th exit.
+/// The same for the n-th network instance.
 pub(super) fn network_instance_names(config: &UpfConfig, n: usize) -> (String, String) {
     let outer = martlet_upf_kernel::network_instances::interface(&config.n6, n);
     let inner = format!("{}x", outer.chars().take(14).collect::<String>());
@@ -55,7 +55,7 @@ impl Link {
             {
                 return Err(in_use(&outer));
             }
-            // Of a run that could not undo it.
+            // Left by an earlier run that was killed.
             netlink.delete(old).map_err(|error| failed("the end", error))?;
         }
         netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(
@@ -174,7 +174,7 @@ impl Link {
             }
             for (address, prefix) in config.pools6() {
                 if let Err(error) = netlink.address6(self.outer, address, prefix) {
-                    // A kernel without IPv6 serves UEs with IPv4 all the same.
+                    // A kernel without IPv6 still serves UEs with IPv4.
                     tracing::warn!(
                         %address, prefix, %error,
                         "IPv6 address not set: IPv6 sessions reach each other only"

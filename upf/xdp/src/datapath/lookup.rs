@@ -66,8 +66,8 @@ impl Forwarder {
 
     /// Whether a cache slot of a TEID is free.
     pub fn has_cache_slot(&self, teid: u32) -> bool {
-        let homes = self.cache_slots_of(LookupKey::Teid(teid));
-        homes.is_some_and(|homes| self.lock().rule_slots.has_cache_slot(homes))
+        let slots = self.cache_slots_of(LookupKey::Teid(teid));
+        slots.is_some_and(|slots| self.lock().rule_slots.has_cache_slot(slots))
     }
 
     /// Switches a lookup key from the target `before` to another one or to none: the new entry is

@@ -6,6 +6,7 @@
 //! | `apply`, `lookup`, `state`, `usage` | sessions in the tables, and their counters |
 //! | `allocation`, `rule_slots`, `slots`, `lazy_box` | allocation of table entries |
 //! | `nat` | expiry of NAT flows |
+//! | `open` | opens the datapath: interfaces, programs, and threads |
 //! | `ring`, `waiting` | events of the programs, and buffered packets |
 //! | `socket`, `thread` | GTP-U signalling, unknown tunnels, reassembled packets |
 //! | `router` | Router Advertisements |
@@ -33,6 +34,7 @@ mod link;
 mod lookup;
 mod nat;
 mod non_ip;
+mod open;
 mod packet_socket;
 mod port_mode;
 mod ring;
@@ -49,9 +51,7 @@ mod unsupported;
 mod usage;
 mod waiting;
 
-use crate::loader::{
-    Mode, NatTimes, Program, Programs, Sizes, WrittenPerimeter, nat_settings, types,
-};
+use crate::loader::{Mode, Program, Programs, WrittenPerimeter, types};
 pub use crate::loader::{Verdict, XdpError};
 use batching::Batching;
 use capture::Captures;
@@ -59,11 +59,11 @@ use controller::Controller;
 use link::Link;
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
-use martlet_upf_config::{N6Mode, UeToUeOfNetworks, UpfConfig, XdpConfig};
+use martlet_upf_config::{UeToUeOfNetworks, UpfConfig, XdpConfig};
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::early::EarlyPackets;
 use martlet_upf_datapath::fair_share::FairShare;
-use martlet_upf_datapath::perimeter::{Perimeter, Sources};
+use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::telemetry::{
     CaptureRequest, CaptureStatus, PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic,
 };
@@ -76,16 +76,15 @@ use martlet_upf_kernel::network_instances::NetworkInstances;
 use martlet_upf_kernel::non_ip::NonIpSessions;
 use martlet_upf_kernel::{nat as kernel_nat, netns, perimeter};
 use martlet_upf_rules::SessionKind;
-use nix::net::if_::if_nametoindex;
 use non_ip::NonIpRules;
 use packet_socket::PacketSocket;
 use ring::Ring;
 use state::State;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use thread::Thread;
 use tokio::sync::mpsc;
 use trace::Tracer;
@@ -96,7 +95,7 @@ const NAME: &str = "xdp";
 /// As `bpf/structs.h` has it.
 const INSTANCES: usize = martlet_upf_config::MAX_NETWORK_INSTANCES + 1;
 
-/// The datapath but for the threads that serve it.
+/// The datapath without the threads that serve it.
 struct Forwarder {
     programs: Programs,
     state: Mutex<State>,
@@ -109,7 +108,7 @@ struct Forwarder {
     /// QFIs that are shaped first.
     lowest: Vec<u8>,
     shaping: Mutex<Shaping>,
-    /// Network instances of exits.
+    /// Names of the network instances of N6, in order.
     network_instances: Vec<Vec<u8>>,
     /// Translation of addresses by the programs.
     nat: types::nat_settings,
@@ -123,12 +122,12 @@ struct Forwarder {
     n6: Option<(Option<String>, u32)>,
     /// The datapath of sessions that the programs do not forward.
     non_ip: OnceLock<Arc<NonIpSessions>>,
-    /// What UEs do not reach and who is a peer, and what the programs know of it.
+    /// The perimeter, and the part of it that the programs' tables have.
     perimeter: Arc<Perimeter>,
     written: Mutex<WrittenPerimeter>,
     /// Packets that wait for a path switch.
     early: Mutex<EarlyPackets>,
-    /// How buffered packets are shared out among sessions.
+    /// The shares of sessions in the buffer.
     share: FairShare,
     /// What happens to packets between UEs.
     ue_to_ue: UeToUeOfNetworks,
@@ -136,8 +135,7 @@ struct Forwarder {
     responses_per_peer: u32,
     /// Packets without a QFI match no PDR that has QFIs.
     require_qfi: bool,
-    /// Until then, tunnels that are not known may be those of sessions that are still to be
-    /// restored.
+    /// Until this time, unknown tunnels may belong to sessions that are not restored yet.
     suppress_errors_until: Option<Instant>,
 }
 
@@ -166,7 +164,7 @@ pub struct XdpDatapath {
     controller: Arc<Controller>,
     _nat: Option<kernel_nat::Nat>,
     _link: Link,
-    _exits: NetworkInstances,
+    _network_instances: NetworkInstances,
     _addresses: perimeter::Watcher,
     batching: Batching,
     /// Interfaces with programs.
@@ -187,7 +185,7 @@ impl XdpDatapath {
         let (events, receive_events): (EventSender, _) = mpsc::channel(config.xdp.events);
         let (failure, failures) = mpsc::channel(4);
         let opened = netns::within(config.n3.netns.as_deref(), || {
-            Self::open_here(config, events, failure, bench)
+            open::open(config, events, failure, bench)
         })?;
         Ok((opened, Signals { events: receive_events, failures }))
     }
@@ -226,223 +224,6 @@ impl XdpDatapath {
     pub fn programs(&self) -> &Programs {
         &self.forwarder.programs
     }
-
-    fn open_here(
-        config: &UpfConfig,
-        events: EventSender,
-        failure: mpsc::Sender<String>,
-        bench: u32,
-    ) -> Result<Self, OpenError> {
-        let gtpu = Arc::new(Gtpu::open(&config.n3, config.xdp.socket_buffer)?);
-        let (n3_ip4, n3_ip6) = config.n3.addresses();
-        let ports = ports(config)?;
-        let with_mode = |(name, ifindex): (String, u32)| {
-            let mode = port_mode::of_port(&name, ifindex, config.xdp.mode);
-            (name, ifindex, mode)
-        };
-        let ports: Vec<_> = ports.into_iter().map(with_mode).collect();
-        let link = Link::open(config)?;
-        let translation = translation(config);
-        // Where programs translate, the kernel does not.
-        let nat = if translation.addresses > 0 { None } else { kernel_nat::open(config)? };
-        // In generic mode, frames may have checksums that their sender left to the interface.
-        let generic = |(name, _, mode): &(String, u32, Option<Mode>)| {
-            *mode == Some(Mode::Generic) || name == "lo"
-        };
-        let direct = config.xdp.direct
-            && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
-        let network_instances = NetworkInstances::open(config)?;
-        let (perimeter, addresses) = perimeter::follow(config)?;
-        let (mut instance_outer, mut instance_inner) = ([0; INSTANCES], [0; INSTANCES]);
-        for (n, (outer, inner)) in (1..).zip(&link.network_instances) {
-            (instance_outer[n], instance_inner[n]) = (*outer, *inner);
-        }
-        let settings = types::settings {
-            instance_outer,
-            instance_inner,
-            n3_ip4: n3_ip4.map_or(0, |ip| u32::from_ne_bytes(ip.octets())),
-            n3_ip6: n3_ip6.map_or([0; 4], words),
-            has_ip6: n3_ip6.is_some().into(),
-            has_n6: u32::from(config.n6.mode != N6Mode::None),
-            direct: u32::from(direct),
-            outer_ifindex: link.outer,
-            inner_ifindex: link.inner,
-            local_switching: u32::from(config.xdp.local_switching)
-                | u32::from(config.ue_to_ue().any()) << 1,
-            n6_mtu: u32::from(config.n6.mtu),
-            bounce: u32::from(ports.iter().any(generic)),
-            transmit: u32::from(
-                ports.iter().all(|(name, ..)| martlet_interface::is_hardware(name)),
-            ),
-            require_qfi: u32::from(config.n3.require_qfi),
-            names_peers: u32::from(
-                perimeter.names_peers() && perimeter.source_check() != Sources::Any,
-            ),
-            nat: translation,
-            ..Default::default()
-        };
-        let sizes = Sizes {
-            sessions: config.xdp.sessions,
-            rules: config.xdp.rules,
-            filters: config.xdp.filters,
-            ring: config.xdp.ring,
-            nat_flows: if translation.addresses > 0 { config.xdp.nat.flows } else { 0 },
-            bench,
-            sample: config.telemetry.sample,
-        };
-        let text = |error: XdpError| OpenError::Programs(error.to_string());
-        let programs = Programs::load(settings, &sizes).map_err(text)?;
-        let (outer, inner) = link::names(config);
-        let mut ends =
-            vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
-        for (n, (outer, inner)) in (1..).zip(&link.network_instances) {
-            let names = link::network_instance_names(config, n);
-            ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
-        }
-        let restoration = Duration::from_secs(config.n3.restoration_s);
-        let controller =
-            Controller::attach(&programs, ends, &ports, config.xdp.pin.as_deref(), restoration);
-        let controller = controller.map_err(text)?;
-        let mut modes = Vec::new();
-        for (ifindex, mode) in controller.modes() {
-            if mode == Mode::Native {
-                programs.allow_port(ifindex).map_err(text)?;
-            }
-            let name =
-                ports.iter().find(|(_, known, _)| *known == ifindex).map(|(name, ..)| name.clone());
-            modes.push((name.unwrap_or_default(), mode));
-        }
-        let burst = config.xdp.error_indications_per_second;
-        programs.buckets.write(0, response_bucket(burst));
-        let mut ring = Ring::open(&programs).map_err(text)?;
-        let inner_end = (link::names(config).1, link.inner);
-        let named = |(name, ifindex, _): &(String, u32, Option<Mode>)| (name.clone(), *ifindex);
-        let live: Vec<(String, u32)> = ports.iter().map(named).chain([inner_end]).collect();
-        ring.open_sockets(&programs, &live, config.xdp.sockets);
-        let tracer = trace::Tracer::open(&programs).map_err(text)?;
-        let frames = Arc::new(PacketSocket::open()?);
-        let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
-        let limits = config.xdp.clone();
-        let lowest = config.governor.lowest.clone();
-        let network_instance_names = config.n6.network_instance_names();
-        let batching =
-            Batching::new(ports.iter().map(|(name, ifindex, _)| (name.as_str(), *ifindex)));
-        let inner = link.inner;
-        let n6 = (config.n6.mode != N6Mode::None).then(|| (config.n3.netns.clone(), link.outer));
-        let mut ends = vec![inner];
-        ends.extend(link.network_instances.iter().map(|(_, inner)| *inner));
-        let to_network = n6.is_some().then(|| non_ip::to_network(frames.clone(), ends));
-        let forwarder = Forwarder::new(
-            programs,
-            ring,
-            tracer,
-            limits,
-            lowest,
-            network_instance_names,
-            translation,
-            events.clone(),
-            gtpu.clone(),
-            frames,
-            inner,
-            n6,
-            Some(restored_by),
-            perimeter.clone(),
-            &config.n3,
-            config.ue_to_ue(),
-        );
-        let forwarder = Arc::new(forwarder);
-        forwarder.write_perimeter();
-        martlet_upf_datapath::metrics::show(&forwarder.counters);
-        let non_ip = NonIpSessions::open(
-            config,
-            &gtpu,
-            to_network,
-            &forwarder.counters,
-            events,
-            failure.clone(),
-            &perimeter,
-        )?;
-        let frames = Arc::new(Mutex::new(NonIpRules::open(&forwarder, non_ip)?));
-        let thread = Thread::start(&forwarder, &controller, &frames, failure)?;
-        Ok(XdpDatapath {
-            captures: Mutex::default(),
-            forwarder,
-            frames,
-            _thread: thread,
-            controller,
-            _nat: nat,
-            _link: link,
-            _exits: network_instances,
-            _addresses: addresses,
-            batching,
-            ports: modes,
-        })
-    }
-}
-
-/// How the programs translate addresses; not at all where the configuration names none to translate
-/// to.
-fn translation(config: &UpfConfig) -> types::nat_settings {
-    let nat = &config.xdp.nat;
-    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-    let times = NatTimes {
-        tcp: seconds(nat.tcp_established_s),
-        tcp_transitory: seconds(nat.tcp_transitory_s),
-        udp: seconds(nat.udp_s),
-        udp_unanswered: seconds(nat.udp_unanswered_s),
-        icmp: seconds(nat.icmp_s),
-        other: seconds(nat.other_s),
-    };
-    let addresses: &[Ipv4Addr] = if config.n6.mode == N6Mode::Nat { &nat.addresses } else { &[] };
-    types::nat_settings {
-        flows: nat.flows,
-        flows_per_ue: nat.flows_per_ue,
-        full_cone: u32::from(nat.full_cone),
-        ..nat_settings(addresses, (nat.first_port, nat.last_port), times, rand::random())
-    }
-}
-
-/// The interfaces to which programs are attached, by name and index.
-fn ports(config: &UpfConfig) -> Result<Vec<(String, u32)>, OpenError> {
-    let mut names = config.xdp.interfaces.clone();
-    if names.is_empty() {
-        let (ip4, ip6) = config.n3.addresses();
-        for ip in ip4.map(IpAddr::V4).into_iter().chain(ip6.map(IpAddr::V6)) {
-            let name = interface_of(ip)?;
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    let index = |name: String| match if_nametoindex(name.as_str()) {
-        Ok(index) => Ok((name, index)),
-        Err(_) => Err(OpenError::Interface(format!(
-            "there is no interface {name}: change upf.xdp.interfaces"
-        ))),
-    };
-    names.into_iter().map(index).collect()
-}
-
-/// The interface that has an address.
-fn interface_of(address: IpAddr) -> Result<String, OpenError> {
-    if address.is_loopback() {
-        return Ok("lo".into());
-    }
-    let all = nix::ifaddrs::getifaddrs().map_err(|error| {
-        OpenError::Interface(format!("the interfaces cannot be listed: {error}"))
-    })?;
-    let has = |interface: &nix::ifaddrs::InterfaceAddress| {
-        let found = interface.address.as_ref()?;
-        let ip = found.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
-        let ip = ip.or(found.as_sockaddr_in6().map(|a| IpAddr::V6(a.ip())))?;
-        (ip == address).then(|| interface.interface_name.clone())
-    };
-    all.filter_map(|interface| has(&interface)).next().ok_or_else(|| {
-        OpenError::Interface(format!(
-            "no interface has the address {address} of upf.n3.address: change it, or set \
-             upf.xdp.interfaces"
-        ))
-    })
 }
 
 /// An address as the programs have it.
@@ -451,18 +232,6 @@ pub(super) fn words(address: Ipv6Addr) -> [u32; 4] {
     std::array::from_fn(|n| {
         u32::from_ne_bytes([bytes[4 * n], bytes[4 * n + 1], bytes[4 * n + 2], bytes[4 * n + 3]])
     })
-}
-
-/// A bucket of packets of equal cost, with a rate per second.
-fn response_bucket(per_second: u32) -> types::bucket {
-    const SECOND: u64 = 16_000_000_000;
-    let each = SECOND / u64::from(per_second.max(1));
-    types::bucket {
-        full_at: 0,
-        burst: if per_second == 0 { 0 } else { SECOND },
-        per_byte: each,
-        unused: 0,
-    }
 }
 
 impl Datapath for XdpDatapath {

@@ -1,6 +1,6 @@
 //! Sessions that programs pass to user space, tunnels to the socket and downlink packets to the
-//! ring: Ethernet and unstructured ones, and IP sessions with rules that few have
-//! ([`Session::is_rare`]). An IP session that has once had such a rule stays there.
+//! ring: Ethernet and unstructured ones, and IP sessions with rare rules ([`Session::is_rare`]). An
+//! IP session that has had such a rule stays in user space.
 use super::Forwarder;
 use super::packet_socket::PacketSocket;
 use crate::loader::LINK_MAC;
@@ -34,8 +34,8 @@ pub(super) struct NonIpRules {
 /// Packets of a UE are passed to the kernel from the programs' ends of the links: the default one,
 /// then those of the network instances.
 pub(super) fn to_network(frames: Arc<PacketSocket>, inner: Vec<u32>) -> ToNetwork {
-    Box::new(move |packet: &[u8], exit: usize| {
-        let end = inner.get(exit).copied().ok_or(std::io::ErrorKind::NotConnected)?;
+    Box::new(move |packet: &[u8], instance: usize| {
+        let end = inner.get(instance).copied().ok_or(std::io::ErrorKind::NotConnected)?;
         let kind: [u8; 2] = match packet.first().map(|first| first >> 4) {
             Some(4) => [8, 0],
             _ => [0x86, 0xdd],

@@ -1,6 +1,6 @@
 //! The mode of the program on an interface. A veth whose other end has neither GRO nor a program of
-//! its own drops what a program in native mode redirects to it, and no counter tells. Interfaces of
-//! containers are veths.
+//! its own drops what a program in native mode redirects to it, and no counter shows it. Interfaces
+//! of containers are veths.
 use crate::loader::{Mode, sends_redirected};
 use martlet_interface::Feature;
 use martlet_upf_config::XdpMode;
@@ -24,7 +24,7 @@ pub(super) fn of_port(name: &str, ifindex: u32, configured: XdpMode) -> Option<M
             tracing::warn!(
                 interface = name,
                 remedy,
-                "XDP in generic mode: the other end of the veth takes no redirected packets"
+                "XDP in generic mode: the other end of the veth accepts no redirected packets"
             );
             Some(Mode::Generic)
         }
@@ -32,7 +32,7 @@ pub(super) fn of_port(name: &str, ifindex: u32, configured: XdpMode) -> Option<M
             tracing::error!(
                 interface = name,
                 remedy,
-                "packets will be lost: the other end of the veth takes no redirected packets, and \
+                "packets will be lost: the other end of the veth drops redirected ones, and \
                  upf.xdp.mode is native"
             );
             mode

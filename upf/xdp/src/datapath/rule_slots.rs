@@ -25,7 +25,7 @@ impl RuleSlots {
     }
 
     /// One of the two slots of a key, if one is free.
-    pub fn take_cached(&mut self, homes: [u32; 2]) -> Option<u32> {
+    pub fn take_cached(&mut self, slots: [u32; 2]) -> Option<u32> {
         let now = Instant::now();
         while let Some((since, slot)) = self.released.front().copied()
             && now.duration_since(since) >= GRACE_PERIOD
@@ -33,7 +33,7 @@ impl RuleSlots {
             self.released.pop_front();
             self.taken[slot as usize / 64] &= !(1 << (slot % 64));
         }
-        let free = homes.into_iter().find(|slot| self.is_free(*slot))?;
+        let free = slots.into_iter().find(|slot| self.is_free(*slot))?;
         self.taken[free as usize / 64] |= 1 << (free % 64);
         Some(free)
     }
@@ -43,8 +43,8 @@ impl RuleSlots {
     }
 
     /// Whether one of the two slots of a key is free.
-    pub fn has_cache_slot(&self, homes: [u32; 2]) -> bool {
-        homes.into_iter().any(|slot| self.is_free(slot))
+    pub fn has_cache_slot(&self, slots: [u32; 2]) -> bool {
+        slots.into_iter().any(|slot| self.is_free(slot))
     }
 
     /// A slot outside the cache.
@@ -69,7 +69,7 @@ impl RuleSlots {
     }
 }
 
-/// Rates, each of which many rules have.
+/// Rates, each shared by many rules.
 pub(super) struct Rates {
     slots: Slots,
     known: HashMap<(u64, u64), (u32, u32)>,
@@ -80,7 +80,7 @@ impl Rates {
         Rates { slots: Slots::new(programs.rates.entries()), known: HashMap::new() }
     }
 
-    /// The slot of a rate, which one more rule uses now.
+    /// The slot of a rate, for one more rule.
     pub fn take(&mut self, programs: &Programs, rate: &types::bucket) -> Option<u16> {
         let (burst, per_byte) = (rate.burst, rate.per_byte);
         if let Some((slot, rules)) = self.known.get_mut(&(burst, per_byte)) {
@@ -93,7 +93,7 @@ impl Rates {
         u16::try_from(slot).ok()
     }
 
-    /// A rule less has it.
+    /// One rule fewer uses the rate.
     pub fn release(&mut self, programs: &Programs, slot: u16) {
         if slot == 0 {
             return;

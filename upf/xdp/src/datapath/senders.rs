@@ -25,7 +25,7 @@ fn programs_time(at: Instant) -> u32 {
 }
 
 impl Forwarder {
-    /// Has a rule accept packets of a session's gNBs. `of_access`: it is for their tunnels.
+    /// Makes a rule accept packets of a session's gNBs. `of_access`: it is for their tunnels.
     pub(super) fn set_senders(
         &self,
         senders: &Senders,
@@ -67,7 +67,7 @@ impl Forwarder {
         }
     }
 
-    /// What a sender is to the session of a tunnel; `None` if no session has it.
+    /// The relation of a sender to the session of a tunnel; `None` if no session has the tunnel.
     pub(super) fn sender(
         &self,
         state: &State,
@@ -81,8 +81,8 @@ impl Forwarder {
         Some((seid, self.perimeter.sender(from, &entry.senders, of_access, now)))
     }
 
-    /// Keeps a datagram for a path switch to its sender, if that is what it has to wait for. False
-    /// if it may be processed.
+    /// Buffers a datagram that has to wait for a path switch to its sender. Returns false if it may
+    /// be processed.
     pub(super) fn keep_early(&self, packet: EarlyPacket, teid: u32, now: Instant) -> bool {
         let is_peer = self.perimeter.is_peer(packet.from.ip());
         // Under the lock, so that no path switch is missed.
@@ -98,7 +98,7 @@ impl Forwarder {
         true
     }
 
-    /// Drops the datagrams for which no path switch came.
+    /// Drops the datagrams whose path switch did not occur in time.
     pub(super) fn expire_early(&self, now: Instant) {
         for _ in lock(&self.early).expire(now) {
             self.counters.dropped(DropReason::N3Source);

@@ -96,7 +96,7 @@ impl Socket {
             && forwarder.perimeter.informs(from.ip())
             && self.response_limiter.allows(from.ip(), now)
         {
-            // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
+            // It is sent to the GTP-U port, not to the source port of the packet (4.4.2.4).
             tracing::debug!(
                 peer = %from, teid = pdu.teid,
                 "G-PDU for an unknown tunnel: error indication sent"

@@ -31,7 +31,7 @@ const BETWEEN: std::time::Duration = std::time::Duration::from_micros(1);
 /// A session.
 pub(super) struct Entry {
     pub seid: u64,
-    /// No other session has had the same.
+    /// Unique among all sessions so far.
     pub incarnation: u32,
     /// In the table of sessions.
     pub slot: u32,
@@ -47,7 +47,7 @@ pub(super) struct Entry {
     /// Runs of groups of candidates.
     pub groups: LazyBox<Vec<(u32, u32)>>,
     /// Slots of the rules that are found by key.
-    pub list_homes: LazyBox<Vec<u32>>,
+    pub list_slots: LazyBox<Vec<u32>>,
     pub rates: LazyBox<Vec<Rate>>,
     pub accounts: Vec<Account>,
     pub limits: Arc<[Limit]>,
@@ -261,7 +261,7 @@ impl Entry {
             old_rules: LazyBox::default(),
             lookup_keys: ById::new(),
             groups: LazyBox::default(),
-            list_homes: LazyBox::default(),
+            list_slots: LazyBox::default(),
             rates: LazyBox::default(),
             accounts: Vec::new(),
             limits: Arc::new([]),
@@ -290,7 +290,7 @@ impl Entry {
         all
     }
 
-    /// Forgets the counters of removed PDRs.
+    /// Drops the counters of removed PDRs.
     pub fn forget_pdrs(&mut self, is_removed: impl Fn(u16) -> bool) {
         for (_, placed) in self.old_rules.get_mut().into_iter().flatten() {
             placed.is_removed |= is_removed(placed.pdr);

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 /// Next hops are looked up again at least this often, in milliseconds.
 const HOPS_MS: u16 = 1000;
 
-/// The thread; it ends with this.
+/// The thread. Dropping this ends it.
 pub(super) struct Thread {
     /// Closed to end it.
     stop: Option<UnixStream>,

@@ -30,9 +30,9 @@ pub(super) fn later(one: u32, other: u32) -> u32 {
 /// A rule in the table, with the counts already taken.
 pub(super) struct InstalledRule {
     pub index: u32,
-    /// Of its rest.
+    /// Index of its rarely used part.
     pub rest: u32,
-    /// A rate that is its alone, in the table of rates.
+    /// Index of a rate of this rule only, in the table of rates.
     pub rate: u16,
     pub pdr: u16,
     pub direction: Direction,

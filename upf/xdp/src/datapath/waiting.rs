@@ -1,9 +1,9 @@
 //! Buffered packets, kept in order and sent by running the programs on them once the rules forward.
 //!
-//! A packet is pending from when a program hands it over until it is sent or dropped. While a
-//! session has pending packets, a rule created after a buffering period (`RULE_HELD`) sends packets
-//! through this queue, so that none overtakes another. Programs number the packets of a session:
-//! those from the sockets and from the ring buffer are merged here in that order.
+//! A packet is pending from when a program passes it to user space until it is sent or dropped.
+//! While a session has pending packets, a rule created after a buffering period (`RULE_HELD`) sends
+//! packets through this queue, so that none overtakes another. Programs number the packets of a
+//! session: those from the sockets and from the ring buffer are merged here in that order.
 use super::Forwarder;
 use super::link::LARGEST;
 use super::ring::UserEvent;
@@ -37,7 +37,7 @@ impl Entry {
         !fresh.zip(0..).all(|(packet, n)| packet.number == self.next.wrapping_add(n))
     }
 
-    /// These, whose numbers are consecutive, have been checked.
+    /// Marks these packets, whose numbers are consecutive, as checked.
     fn passed(&mut self, waiting: &VecDeque<Waiting>) {
         if let Some(last) = waiting.back().filter(|last| !is_before(last.number, self.next)) {
             self.next = last.number.wrapping_add(1);
@@ -232,7 +232,7 @@ impl Forwarder {
             let mut waiting = entry.waiting.take();
             if waiting.is_empty() {
                 if self.pending(entry) > 0 {
-                    // A program is about to hand it over.
+                    // A program is about to pass it to user space.
                     std::thread::yield_now();
                     continue;
                 }
@@ -305,7 +305,7 @@ impl Forwarder {
         if lost > 0 {
             self.pending_less(entry, lost);
             self.counters.drops(DropReason::BufferFull).add(lost.into());
-            tracing::error!(lost, "buffered packets lost on the way to user space");
+            tracing::error!(lost, "buffered packets lost between programs and user space");
         }
     }
 

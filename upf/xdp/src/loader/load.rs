@@ -4,12 +4,14 @@ use crate::loader::clock::tick;
 use crate::loader::error::table_error;
 use crate::loader::nat::NatTables;
 use crate::loader::perimeter::PerimeterTables;
-use crate::loader::skeleton::ProgramsSkelBuilder;
+use crate::loader::skeleton::{
+    OpenProgramsMaps, OpenProgramsProgs, ProgramsMaps, ProgramsProgs, ProgramsSkelBuilder,
+};
 use crate::loader::table::Table;
 use crate::loader::telemetry::{TelemetryTables, sample_mask};
 use crate::loader::{Program, Programs, Sizes, XdpError, types};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapMut};
 use martlet_bpf::GracePeriod;
 use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,27 +21,179 @@ fn load_error(error: libbpf_rs::Error) -> XdpError {
     XdpError::Load(format!("{error:#}"))
 }
 
-/// Of each flow two hints on average, which lie four together.
-fn nat_hints(sizes: &Sizes) -> u32 {
-    sizes.nat_flows.div_ceil(2).max(1)
+/// Entries of tables that follow from the configured sizes.
+struct TableSizes {
+    cells: u32,
+    groups: u32,
+    cache_slots: u32,
+    rules: u32,
+    nat_lines: u32,
+    /// Keyed lines of flows, and lines of overflow entries.
+    nat_all_lines: u32,
+    nat_overflow: u32,
+    nat_hints: u32,
 }
 
-/// Settings that follow from sizes and the kernel.
-fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
-    // Few keys are in them, unless sessions have lists: on average four are in the same ones then.
-    let cells = (sizes.sessions / 4).max(16);
-    // A list pads its last group.
-    let groups = sizes.filters / 2 + sizes.spare() / 4 + 2;
-    (settings.teid_cells, settings.ue4_cells) = (cells, cells);
-    // A TEID and an address for each session, and some spare cells: a dense table stays in the CPU
-    // caches.
-    settings.cache_slots = (sizes.sessions.max(16) / 8 * 9 + 2).next_multiple_of(2);
-    settings.tick = tick();
-    // Both directions of a flow, two in a line, and twice the room.
-    let nat_lines = (sizes.nat_flows * 2).max(2).next_multiple_of(2);
-    (settings.nat.lines, settings.nat.flows) = (nat_lines, sizes.nat_flows);
-    settings.nat.hints = nat_hints(sizes);
-    (cells, groups, nat_lines)
+impl TableSizes {
+    fn of(sizes: &Sizes) -> Self {
+        // Both directions of a flow, two in a line, and twice the room.
+        let nat_lines = (sizes.nat_flows * 2).max(2).next_multiple_of(2);
+        let nat_flows = sizes.nat_flows.max(1);
+        TableSizes {
+            // Few keys are in them, unless sessions have lists: then a cell has four keys on
+            // average.
+            cells: (sizes.sessions / 4).max(16),
+            // A list pads its last group.
+            groups: sizes.filters / 2 + sizes.spare() / 4 + 2,
+            // A TEID and an address for each session, and some spare slots: a dense table stays in
+            // the CPU caches.
+            cache_slots: (sizes.sessions.max(16) / 8 * 9 + 2).next_multiple_of(2),
+            rules: sizes.rules + sizes.spare(),
+            nat_lines,
+            // Few keys find no free slot of their own.
+            nat_all_lines: 2 + nat_lines + nat_flows.div_ceil(4) + 32,
+            nat_overflow: nat_flows.div_ceil(2) + 64,
+            // Two hints for each flow on average, in groups of four.
+            nat_hints: sizes.nat_flows.div_ceil(2).max(1),
+        }
+    }
+
+    /// Completes the settings with these sizes, and with the kernel's tick.
+    fn complete(&self, settings: &mut types::settings, sizes: &Sizes) {
+        (settings.teid_cells, settings.ue4_cells) = (self.cells, self.cells);
+        settings.cache_slots = self.cache_slots;
+        settings.tick = tick();
+        (settings.nat.lines, settings.nat.flows) = (self.nat_lines, sizes.nat_flows);
+        settings.nat.hints = self.nat_hints;
+    }
+
+    /// Sets the sizes of the maps before they are created.
+    fn resize(&self, maps: &mut OpenProgramsMaps<'_>, sizes: &Sizes) -> Result<(), XdpError> {
+        let nat_flows = sizes.nat_flows.max(1);
+        let bench = sizes.bench.max(1);
+        let entries = [
+            (&mut maps.by_teid, sizes.rules),
+            (&mut maps.by_ue4, sizes.sessions),
+            (&mut maps.by_ue6, sizes.sessions),
+            (&mut maps.routes4, sizes.sessions),
+            (&mut maps.routes6, sizes.sessions),
+            (&mut maps.rules, self.cache_slots * 2 + 2 + self.rules),
+            (&mut maps.cold_rules, self.rules + 1),
+            (&mut maps.teid_cells, self.cells),
+            (&mut maps.ue4_cells, self.cells),
+            (&mut maps.groups, self.groups),
+            (&mut maps.filters, self.groups * GROUP),
+            (&mut maps.sessions, sizes.sessions + 1),
+            (&mut maps.buckets, self.rules + 1),
+            (&mut maps.limits, self.rules * 2 + 1),
+            (&mut maps.events, sizes.ring),
+            (&mut maps.nat_lines, self.nat_all_lines),
+            (&mut maps.nat_blocks, (self.nat_all_lines * 2).div_ceil(crate::loader::nat::BLOCK)),
+            (&mut maps.nat_by_key, self.nat_overflow),
+            (&mut maps.nat_hints, self.nat_hints),
+            (&mut maps.nat_free, self.nat_overflow),
+            (&mut maps.nat_of_ue, nat_flows),
+            (&mut maps.nat_of_public, nat_flows),
+            (&mut maps.bare_by_teid, bench),
+            (&mut maps.bare_by_ue, bench),
+            (&mut maps.bench_publics, bench),
+        ];
+        for (map, entries) in entries {
+            map.set_max_entries(entries).map_err(load_error)?;
+        }
+        Ok(())
+    }
+}
+
+/// Leaves the benchmark programs out.
+fn skip_bench(progs: &mut OpenProgramsProgs<'_>) {
+    progs.bench_nothing_up.set_autoload(false);
+    progs.bench_nothing_down.set_autoload(false);
+    progs.bench_uplink.set_autoload(false);
+    progs.bench_downlink.set_autoload(false);
+    progs.bench_bare_uplink.set_autoload(false);
+    progs.bench_bare_downlink.set_autoload(false);
+    progs.bench_send_up.set_autoload(false);
+    progs.bench_send_down.set_autoload(false);
+    progs.bench_receive.set_autoload(false);
+}
+
+fn owned(fd: BorrowedFd<'_>) -> Result<OwnedFd, XdpError> {
+    fd.try_clone_to_owned().map_err(|error| XdpError::Load(error.to_string()))
+}
+
+/// The loaded programs, in the order of [`Program::index`].
+fn programs_of(progs: &ProgramsProgs<'_>, with_bench: bool) -> Result<Vec<OwnedFd>, XdpError> {
+    let mut programs = vec![
+        owned(progs.martlet_port.as_fd())?,
+        owned(progs.martlet_inner.as_fd())?,
+        owned(progs.martlet_outer.as_fd())?,
+        owned(progs.martlet_release.as_fd())?,
+        owned(progs.martlet_socket.as_fd())?,
+        owned(progs.martlet_clock.as_fd())?,
+    ];
+    if with_bench {
+        programs.extend([
+            owned(progs.bench_nothing_up.as_fd())?,
+            owned(progs.bench_nothing_down.as_fd())?,
+            owned(progs.bench_bare_uplink.as_fd())?,
+            owned(progs.bench_bare_downlink.as_fd())?,
+            owned(progs.bench_uplink.as_fd())?,
+            owned(progs.bench_downlink.as_fd())?,
+            owned(progs.bench_send_up.as_fd())?,
+            owned(progs.bench_send_down.as_fd())?,
+            owned(progs.bench_receive.as_fd())?,
+        ]);
+    }
+    Ok(programs)
+}
+
+/// All maps but the settings, by name.
+fn shared_maps(object: &libbpf_rs::Object) -> Result<Vec<(String, OwnedFd)>, XdpError> {
+    let mut shared = Vec::new();
+    for map in object.maps() {
+        let name = map.name().to_string_lossy().into_owned();
+        if !name.contains(".rodata") {
+            shared.push((name, owned(map.as_fd())?));
+        }
+    }
+    Ok(shared)
+}
+
+fn handle(map: &MapMut<'_>) -> Result<MapHandle, XdpError> {
+    MapHandle::try_from(map).map_err(load_error)
+}
+
+/// Maps all entries of a table into memory.
+fn table<T: Copy>(name: &'static str, map: &MapMut<'_>) -> Result<Table<T>, XdpError> {
+    Table::map(name, map.as_fd(), map.max_entries() as usize)
+}
+
+impl NatTables {
+    fn open(maps: &ProgramsMaps<'_>) -> Result<Self, XdpError> {
+        let flows = maps.nat_lines.max_entries() as usize * 2;
+        Ok(NatTables {
+            flows: Table::map("nat_lines", maps.nat_lines.as_fd(), flows)?,
+            blocks: table("nat_blocks", &maps.nat_blocks)?,
+            by_key: handle(&maps.nat_by_key)?,
+            free: handle(&maps.nat_free)?,
+            of_ue: handle(&maps.nat_of_ue)?,
+            of_public: handle(&maps.nat_of_public)?,
+        })
+    }
+}
+
+impl TelemetryTables {
+    fn open(maps: &ProgramsMaps<'_>) -> Result<Self, XdpError> {
+        Ok(TelemetryTables {
+            lanes: handle(&maps.lanes)?,
+            session_drops: handle(&maps.session_drops)?,
+            unmarked_peers: handle(&maps.unmarked_peers)?,
+            traces: handle(&maps.traces)?,
+            captures: handle(&maps.captures)?,
+            trace: Table::map("trace", maps.data_trace.as_fd(), 1)?,
+        })
+    }
 }
 
 impl Programs {
@@ -69,50 +223,15 @@ impl Programs {
         sizes: &Sizes,
         tables: &[(String, OwnedFd)],
     ) -> Result<Programs, XdpError> {
-        let (cells, groups, nat_lines) = complete(&mut settings, sizes);
-        let homes = settings.cache_slots;
-        let rules = sizes.rules + sizes.spare();
-        let nat_flows = sizes.nat_flows.max(1);
-        // Few keys find no free slot of their own.
-        let (nat_overflow_size, nat_all) =
-            (nat_flows.div_ceil(2) + 64, 2 + nat_lines + nat_flows.div_ceil(4) + 32);
-        let mut place = MaybeUninit::uninit();
-        let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
+        let entries = TableSizes::of(sizes);
+        entries.complete(&mut settings, sizes);
+        let mut object = MaybeUninit::uninit();
+        let mut open = ProgramsSkelBuilder::default().open(&mut object).map_err(load_error)?;
         if let Some(data) = open.maps.rodata_data.as_mut() {
             data.settings = settings;
             data.sample_mask = sample_mask(sizes.sample);
         }
-        let maps = &mut open.maps;
-        let entries = [
-            (&mut maps.by_teid, sizes.rules),
-            (&mut maps.by_ue4, sizes.sessions),
-            (&mut maps.by_ue6, sizes.sessions),
-            (&mut maps.routes4, sizes.sessions),
-            (&mut maps.routes6, sizes.sessions),
-            (&mut maps.rules, homes * 2 + 2 + rules),
-            (&mut maps.cold_rules, rules + 1),
-            (&mut maps.teid_cells, cells),
-            (&mut maps.ue4_cells, cells),
-            (&mut maps.groups, groups),
-            (&mut maps.filters, groups * GROUP),
-            (&mut maps.sessions, sizes.sessions + 1),
-            (&mut maps.buckets, rules + 1),
-            (&mut maps.limits, rules * 2 + 1),
-            (&mut maps.events, sizes.ring),
-            (&mut maps.nat_lines, nat_all),
-            (&mut maps.nat_blocks, (nat_all * 2).div_ceil(crate::loader::nat::BLOCK)),
-            (&mut maps.nat_by_key, nat_overflow_size),
-            (&mut maps.nat_hints, nat_hints(sizes)),
-            (&mut maps.nat_free, nat_overflow_size),
-            (&mut maps.nat_of_ue, nat_flows),
-            (&mut maps.nat_of_public, nat_flows),
-            (&mut maps.bare_by_teid, sizes.bench.max(1)),
-            (&mut maps.bare_by_ue, sizes.bench.max(1)),
-            (&mut maps.bench_publics, sizes.bench.max(1)),
-        ];
-        for (map, entries) in entries {
-            map.set_max_entries(entries).map_err(load_error)?;
-        }
+        entries.resize(&mut open.maps, sizes)?;
         for mut map in open.open_object_mut().maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             if let Some((_, table)) = tables.iter().find(|(known, _)| *known == name) {
@@ -120,72 +239,39 @@ impl Programs {
             }
         }
         if sizes.bench == 0 {
-            let progs = &mut open.progs;
-            progs.bench_nothing_up.set_autoload(false);
-            progs.bench_nothing_down.set_autoload(false);
-            progs.bench_uplink.set_autoload(false);
-            progs.bench_downlink.set_autoload(false);
-            progs.bench_bare_uplink.set_autoload(false);
-            progs.bench_bare_downlink.set_autoload(false);
-            progs.bench_send_up.set_autoload(false);
-            progs.bench_send_down.set_autoload(false);
-            progs.bench_receive.set_autoload(false);
+            skip_bench(&mut open.progs);
         }
         let loaded = open.load().map_err(load_error)?;
-        let (maps, progs) = (&loaded.maps, &loaded.progs);
-        let owned = |fd: BorrowedFd<'_>| {
-            fd.try_clone_to_owned().map_err(|error| XdpError::Load(error.to_string()))
-        };
-        let mut programs = vec![
-            owned(progs.martlet_port.as_fd())?,
-            owned(progs.martlet_inner.as_fd())?,
-            owned(progs.martlet_outer.as_fd())?,
-            owned(progs.martlet_release.as_fd())?,
-            owned(progs.martlet_socket.as_fd())?,
-            owned(progs.martlet_clock.as_fd())?,
-        ];
-        if sizes.bench > 0 {
-            programs.extend([
-                owned(progs.bench_nothing_up.as_fd())?,
-                owned(progs.bench_nothing_down.as_fd())?,
-                owned(progs.bench_bare_uplink.as_fd())?,
-                owned(progs.bench_bare_downlink.as_fd())?,
-                owned(progs.bench_uplink.as_fd())?,
-                owned(progs.bench_downlink.as_fd())?,
-                owned(progs.bench_send_up.as_fd())?,
-                owned(progs.bench_send_down.as_fd())?,
-                owned(progs.bench_receive.as_fd())?,
-            ]);
-        }
-        let handle = |map| MapHandle::try_from(map).map_err(load_error);
-        let entries = |map: &libbpf_rs::MapMut<'_>| map.max_entries() as usize;
-        let mut shared = Vec::new();
-        for map in loaded.object().maps() {
-            let name = map.name().to_string_lossy().into_owned();
-            if !name.contains(".rodata") {
-                shared.push((name, owned(map.as_fd())?));
-            }
-        }
-        let programs = Programs {
+        let programs = programs_of(&loaded.progs, sizes.bench > 0)?;
+        let shared = shared_maps(loaded.object())?;
+        Self::open_tables(&loaded.maps, programs, shared, (settings, sizes.clone()), &entries)
+    }
+
+    /// Maps the tables of loaded programs.
+    fn open_tables(
+        maps: &ProgramsMaps<'_>,
+        programs: Vec<OwnedFd>,
+        shared: Vec<(String, OwnedFd)>,
+        made: (types::settings, Sizes),
+        entries: &TableSizes,
+    ) -> Result<Programs, XdpError> {
+        let cells = entries.cells as usize;
+        Ok(Programs {
             programs: Mutex::new(programs.into_iter().map(Arc::new).collect()),
             shared,
-            made: Mutex::new((settings, sizes.clone())),
+            made: Mutex::new(made),
             bare: [handle(&maps.bare_by_teid)?, handle(&maps.bare_by_ue)?],
             bench: Table::map("bench", maps.data_bench.as_fd(), 1)?,
-            bench_publics: Table::map(
-                "bench_publics",
-                maps.bench_publics.as_fd(),
-                entries(&maps.bench_publics),
-            )?,
+            bench_publics: table("bench_publics", &maps.bench_publics)?,
             bench_received: handle(&maps.bench_received)?,
             by_teid: Cells {
                 name: "by_teid",
-                cells: Table::map("teid_cells", maps.teid_cells.as_fd(), cells as usize)?,
+                cells: Table::map("teid_cells", maps.teid_cells.as_fd(), cells)?,
                 more: handle(&maps.by_teid)?,
             },
             by_ue4: Cells {
                 name: "by_ue4",
-                cells: Table::map("ue4_cells", maps.ue4_cells.as_fd(), cells as usize)?,
+                cells: Table::map("ue4_cells", maps.ue4_cells.as_fd(), cells)?,
                 more: handle(&maps.by_ue4)?,
             },
             by_ue6: handle(&maps.by_ue6)?,
@@ -200,61 +286,30 @@ impl Programs {
             events: handle(&maps.events)?,
             sockets: handle(&maps.sockets)?,
             socket_of: handle(&maps.socket_of)?,
-            socket_queues: Table::map(
-                "socket_queues",
-                maps.socket_queues.as_fd(),
-                entries(&maps.socket_queues),
-            )?,
-            nat: NatTables {
-                flows: Table::map(
-                    "nat_lines",
-                    maps.nat_lines.as_fd(),
-                    entries(&maps.nat_lines) * 2,
-                )?,
-                blocks: Table::map(
-                    "nat_blocks",
-                    maps.nat_blocks.as_fd(),
-                    entries(&maps.nat_blocks),
-                )?,
-                by_key: handle(&maps.nat_by_key)?,
-                free: handle(&maps.nat_free)?,
-                of_ue: handle(&maps.nat_of_ue)?,
-                of_public: handle(&maps.nat_of_public)?,
-            },
+            socket_queues: table("socket_queues", &maps.socket_queues)?,
+            nat: NatTables::open(maps)?,
+            telemetry: TelemetryTables::open(maps)?,
             governor: Table::map("governor", maps.data_governor.as_fd(), 1)?,
-            telemetry: TelemetryTables {
-                lanes: handle(&maps.lanes)?,
-                session_drops: handle(&maps.session_drops)?,
-                unmarked_peers: handle(&maps.unmarked_peers)?,
-                traces: handle(&maps.traces)?,
-                captures: handle(&maps.captures)?,
-                trace: Table::map("trace", maps.data_trace.as_fd(), 1)?,
-            },
             grace_period: GracePeriod {
                 grace_period: handle(&maps.grace_period)?,
                 slot: handle(&maps.grace_slot)?,
             },
             globals: Table::map("data", maps.data.as_fd(), 1)?,
-            homes,
-            nat_lines,
-            rates: Table::map("rates", maps.rates.as_fd(), entries(&maps.rates))?,
-            rules: Table::map("rules", maps.rules.as_fd(), entries(&maps.rules))?,
-            cold_rules: Table::map(
-                "cold_rules",
-                maps.cold_rules.as_fd(),
-                entries(&maps.cold_rules),
-            )?,
-            groups: Table::map("groups", maps.groups.as_fd(), entries(&maps.groups))?,
-            filters: Table::map("filters", maps.filters.as_fd(), entries(&maps.filters))?,
-            sessions: Table::map("sessions", maps.sessions.as_fd(), entries(&maps.sessions))?,
-            buckets: Table::map("buckets", maps.buckets.as_fd(), entries(&maps.buckets))?,
-            limits: Table::map("limits", maps.limits.as_fd(), entries(&maps.limits))?,
-        };
-        Ok(programs)
+            cache_slots: entries.cache_slots,
+            nat_lines: entries.nat_lines,
+            rates: table("rates", &maps.rates)?,
+            rules: table("rules", &maps.rules)?,
+            cold_rules: table("cold_rules", &maps.cold_rules)?,
+            groups: table("groups", &maps.groups)?,
+            filters: table("filters", &maps.filters)?,
+            sessions: table("sessions", &maps.sessions)?,
+            buckets: table("buckets", &maps.buckets)?,
+            limits: table("limits", &maps.limits)?,
+        })
     }
 
     pub(crate) fn fd(&self, program: Program) -> Arc<OwnedFd> {
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner)[program.place()].clone()
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)[program.index()].clone()
     }
 
     /// Loads the programs again, with the same tables, and with settings modified by `change`. The
@@ -307,6 +362,6 @@ impl Programs {
     /// # Errors
     /// The kernel does not do it.
     pub fn grace_period(&self) -> Result<(), XdpError> {
-        self.grace_period.wait().map_err(|error| table_error("fence", error))
+        self.grace_period.wait().map_err(|error| table_error("grace_period", error))
     }
 }

@@ -22,7 +22,7 @@ impl Programs {
 
     /// The first slot for rules outside the cache.
     pub fn overflow_start(&self) -> u32 {
-        self.homes * 2 + 2
+        self.cache_slots * 2 + 2
     }
 
     /// The two slots in which a rule is found by its TEID.
@@ -32,38 +32,38 @@ impl Programs {
 
     /// The same by the IPv4 address of its UE.
     pub fn cache_slots_of_ue4(&self, address: Ipv4Addr) -> [u32; 2] {
-        self.cache_slots_of(address.to_bits(), self.homes + 2)
+        self.cache_slots_of(address.to_bits(), self.cache_slots + 2)
     }
 
-    /// As `find_home` in `bpf/classify.h`.
+    /// As `cache_slot_of` in `bpf/classify.h`.
     fn cache_slots_of(&self, key: u32, first: u32) -> [u32; 2] {
         let hash = u64::from(key.wrapping_mul(CACHE_HASH));
-        let place = ((hash * u64::from(self.homes)) >> 32) as u32 + first;
-        [place, place ^ 1]
+        let slot = ((hash * u64::from(self.cache_slots)) >> 32) as u32 + first;
+        [slot, slot ^ 1]
     }
 
     /// Makes the rule in one of the two slots of its TEID visible to packets.
-    pub fn set_cached_teid(&self, place: u32, teid: u32) {
-        self.settle(place, teid.to_be_bytes(), types::rule_flag::RULE_BY_TEID.0);
+    pub fn set_cached_teid(&self, slot: u32, teid: u32) {
+        self.publish(slot, teid.to_be_bytes(), types::rule_flag::RULE_BY_TEID.0);
     }
 
     /// The same for the IPv4 address of its UE.
-    pub fn set_cached_ue4(&self, place: u32, address: [u8; 4]) {
+    pub fn set_cached_ue4(&self, slot: u32, address: [u8; 4]) {
         self.widen(address);
-        self.settle(place, address, 0);
+        self.publish(slot, address, 0);
     }
 
-    fn settle(&self, place: u32, key: [u8; 4], more: u32) {
+    fn publish(&self, slot: u32, key: [u8; 4], more: u32) {
         // The key and the flags after it are written by one store.
         let flags =
-            self.rules.u32(place, offset_of!(types::rule, flags)).load(Ordering::Relaxed) | more;
+            self.rules.u32(slot, offset_of!(types::rule, flags)).load(Ordering::Relaxed) | more;
         let first = u64::from(flags) << 32 | u64::from(u32::from_ne_bytes(key));
-        self.rules.u64(place, 0).store(first, Ordering::Release);
+        self.rules.u64(slot, 0).store(first, Ordering::Release);
     }
 
     /// Hides the rule in a slot from packets.
-    pub fn clear_cached(&self, place: u32) {
-        self.rules.u32(place, offset_of!(types::rule, key)).store(0, Ordering::Release);
+    pub fn clear_cached(&self, slot: u32) {
+        self.rules.u32(slot, offset_of!(types::rule, key)).store(0, Ordering::Release);
     }
 
     /// Sets the target of a UE's IPv4 address.

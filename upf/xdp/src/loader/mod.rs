@@ -111,7 +111,7 @@ pub enum Program {
 }
 
 impl Program {
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         match self {
             Program::Port => 0,
             Program::Inner => 1,
@@ -154,7 +154,8 @@ pub struct Programs {
     pub governor: Table<types::governor>,
     pub(crate) grace_period: GracePeriod,
     pub(crate) globals: Table<types::globals>,
-    pub(crate) homes: u32,
+    /// Slots of the rule cache for TEIDs; those for addresses are as many.
+    pub(crate) cache_slots: u32,
     nat_lines: u32,
     /// Rules. The first two are unused; then come those of the cache, in pairs, then others.
     pub rules: Table<types::rule>,

@@ -39,7 +39,8 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// Brings the tables of both versions of IP from one state to another: what is new comes first.
+/// Brings the tables of both versions of IP from one state to another. New entries are written
+/// first.
 fn update(
     name: &'static str,
     maps: &[MapHandle; 2],
@@ -104,7 +105,7 @@ impl Programs {
         };
         debug_assert_ne!(protocol, ICMPV6, "ICMP stands for ICMPv6");
         write(service.port.unwrap_or(0), 0)?;
-        // Later fragments of what has a port.
+        // Later fragments of services with a port.
         if service.port.is_some() { write(0, 1) } else { Ok(()) }
     }
 }

@@ -17,7 +17,7 @@ pub struct Table<T> {
     name: &'static str,
     map: OwnedFd,
     chunks: Box<[OnceLock<Memory>]>,
-    /// Stands in for chunks that cannot be mapped.
+    /// Replaces chunks that cannot be mapped.
     spare: Memory,
     failed: AtomicBool,
     bytes: usize,
@@ -69,14 +69,14 @@ impl<T: Copy> Table<T> {
     }
 
     /// The mapping of bytes of an entry, and where in it they are.
-    fn place(&self, index: u32, offset: usize, size: usize) -> (&Memory, usize) {
+    fn locate(&self, index: u32, offset: usize, size: usize) -> (&Memory, usize) {
         assert!(
             (index as usize) < self.entries && offset + size <= self.stride,
             "within the table"
         );
-        let place = index as usize * self.stride;
-        let number = place / CHUNK;
-        (self.chunk(number), place % CHUNK + offset)
+        let at = index as usize * self.stride;
+        let number = at / CHUNK;
+        (self.chunk(number), at % CHUNK + offset)
     }
 
     /// A chunk, mapped at its first use. If that fails, `spare` replaces it and `failed` reports
@@ -103,8 +103,8 @@ impl<T: Copy> Table<T> {
     }
 
     fn at(&self, index: u32) -> *mut T {
-        let (chunk, place) = self.place(index, 0, size_of::<T>());
-        chunk.at(place, size_of::<T>()).cast()
+        let (chunk, at) = self.locate(index, 0, size_of::<T>());
+        chunk.at(at, size_of::<T>()).cast()
     }
 
     /// Writes an entry that no program uses yet.
@@ -124,19 +124,19 @@ impl<T: Copy> Table<T> {
 
     /// A field of 4 bytes, `offset` into the entry.
     pub fn u32(&self, index: u32, offset: usize) -> &AtomicU32 {
-        let (chunk, place) = self.place(index, offset, 4);
-        chunk.u32(place)
+        let (chunk, at) = self.locate(index, offset, 4);
+        chunk.u32(at)
     }
 
     /// A field of 8 bytes, `offset` into the entry.
     pub fn u64(&self, index: u32, offset: usize) -> &AtomicU64 {
-        let (chunk, place) = self.place(index, offset, 8);
-        chunk.u64(place)
+        let (chunk, at) = self.locate(index, offset, 8);
+        chunk.u64(at)
     }
 
     /// The same, with a sign.
     pub fn i64(&self, index: u32, offset: usize) -> &AtomicI64 {
-        let (chunk, place) = self.place(index, offset, 8);
-        chunk.i64(place)
+        let (chunk, at) = self.locate(index, offset, 8);
+        chunk.i64(at)
     }
 }

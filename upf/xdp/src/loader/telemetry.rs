@@ -30,7 +30,7 @@ pub struct TraceRequest {
 /// Packets of a session that were dropped for a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionDrops {
-    /// Index of the session, and which of those that had it.
+    /// Index of the session, and its number among the sessions with this index.
     pub session: (u32, u32),
     /// Reason, as `enum drop` numbers them.
     pub reason: u32,

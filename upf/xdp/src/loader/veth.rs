@@ -5,8 +5,8 @@ use libbpf_rs::libbpf_sys as sys;
 const SENDS_REDIRECTED: u64 = 1 << 2;
 
 /// Whether an interface sends redirected frames. A veth does so only while its other end has GRO or
-/// a program of its own, also in another network namespace. `None` if the kernel does not tell,
-/// before Linux 6.3.
+/// a program of its own, also in another network namespace. `None` if the kernel does not report it
+/// (before Linux 6.3).
 pub(crate) fn sends_redirected(ifindex: u32) -> Option<bool> {
     let mut options = sys::bpf_xdp_query_opts {
         sz: size_of::<sys::bpf_xdp_query_opts>() as _,

@@ -118,8 +118,8 @@ impl Refused {
 }
 
 /// Processes `bytes` from a UE at the AMF (TS 24.501, 4.4.4.3). `context` is the UE's security
-/// context, if the AMF has one; `secured` tells whether secure exchange of NAS messages has been
-/// established on this connection.
+/// context, if the AMF has one; `secured`: secure exchange of NAS messages has been established on
+/// this connection.
 ///
 /// Answer a SERVICE REQUEST with [`Assurance::Unverified`] by SERVICE REJECT #9 (5.6.1.5), and such
 /// a REGISTRATION REQUEST by an authentication.

@@ -32,11 +32,11 @@ fn service_request() -> Nas5gsMessage {
 }
 
 #[test]
-fn before_security_only_the_listed_messages_may_come_plain() {
+fn before_security_only_the_listed_messages_may_be_plain() {
     let received = from_ue(None, false, &registration_request())
         .expect("a registration request may come plain");
     assert_eq!(received.assurance, Assurance::Plain);
-    // REGISTRATION COMPLETE and a session message may not.
+    // REGISTRATION COMPLETE and a session message may not be unprotected.
     for bytes in [&[0x7e, 0x00, 0x43][..], &[0x2e, 0x05, 0x01, 0xc1, 0xff, 0xff]] {
         let refused = from_ue(None, false, bytes).expect_err("it may not come plain");
         assert!(matches!(refused.reason, Refusal::Unprotected(_)), "{refused}");
@@ -102,7 +102,7 @@ fn a_service_request_that_cannot_be_verified_is_seen_as_such() {
         from_ue(Some(&mut other), false, &sent).expect("seen").assurance,
         Assurance::Unverified
     );
-    // Once exchange is secure it is not; and plain it never is.
+    // It is not processed once exchange is secure, and never in plain form.
     assert_eq!(
         from_ue(Some(&mut other), true, &sent).expect_err("discarded").reason,
         Refusal::Integrity
@@ -144,7 +144,7 @@ fn a_ciphered_message_without_a_context_is_discarded() {
 #[test]
 fn a_faulty_message_from_the_ue_itself_is_answered() {
     let (mut ue, mut amf) = contexts();
-    // An unknown message type, and then UL NAS TRANSPORT that ends early, both with a right code.
+    // An unknown message type, and then UL NAS TRANSPORT that ends early, both with a correct MAC.
     for (plain, cause) in [(vec![0x7e, 0x00, 0x01], 97), (vec![0x7e, 0x00, 0x67, 0x01], 96)] {
         let header = Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered;
         let sent = ue.protect_opaque_payload(plain, header, Direction::Uplink).expect("it encodes");
@@ -155,7 +155,7 @@ fn a_faulty_message_from_the_ue_itself_is_answered() {
             [0x7e, 0x00, 0x64, cause]
         );
     }
-    // An unknown element that must be understood, in REGISTRATION COMPLETE.
+    // An unknown element that requires comprehension, in REGISTRATION COMPLETE.
     let plain = vec![0x7e, 0x00, 0x43, 0x03, 0x01, 0x00];
     let header = Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered;
     let sent = ue.protect_opaque_payload(plain, header, Direction::Uplink).expect("it encodes");
@@ -165,14 +165,14 @@ fn a_faulty_message_from_the_ue_itself_is_answered() {
         refused.answer.expect("an answer").encode().expect("it encodes"),
         [0x7e, 0x00, 0x64, 96]
     );
-    // The same from anyone on a secured connection is not answered.
+    // The same without protection on a secured connection is not answered.
     assert!(
         from_ue(Some(&mut amf), true, &[0x7e, 0x00, 0x01]).expect_err("plain").answer.is_none()
     );
 }
 
 #[test]
-fn a_ue_believes_some_rejects_only_under_protection() {
+fn a_ue_accepts_some_rejects_only_under_protection() {
     let reject = |cause: u8| vec![0x7e, 0x00, 0x44, cause];
     assert!(from_network(None, false, &reject(3)).is_ok());
     for cause in [76, 78, 81, 82] {

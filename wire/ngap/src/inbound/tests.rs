@@ -16,7 +16,7 @@ fn cause_of(fault: &Fault) -> CauseProtocol {
     }
 }
 
-/// What the answer says: its name, its cause, and the elements that it reports.
+/// The content of the answer: its name, its cause, and the elements that it reports.
 fn answered(fault: &Fault) -> (String, Option<Cause>, Vec<u16>) {
     let answer = fault.answer().expect("an answer");
     assert!(answer.check().expect("a message").is_empty(), "the answer deviates");
@@ -92,7 +92,7 @@ fn a_missing_element_rejects_the_procedure() {
     let fault = read(&request).expect_err("its NAS-PDU is missing");
     assert_eq!(answered(&fault), ("ErrorIndication".into(), Some(reject), vec![38]));
     assert_eq!(fault.ue, UeIds { amf: Some(1), ran: Some(7) });
-    // With one that has to say whom it is about, and without those identities.
+    // With an answer that has to identify the UE, and without the identities.
     let request = bytes(build_ngap!(
         InitiatingMessage,
         InitialContextSetup,
@@ -316,7 +316,7 @@ fn a_value_that_does_not_decode_is_a_transfer_syntax_error_when_it_is_read() {
 }
 
 #[test]
-fn a_message_that_does_not_fit_the_state_says_so() {
+fn a_message_that_does_not_fit_the_state_is_reported() {
     let bytes = bytes(build_ngap!(
         InitiatingMessage,
         UEContextReleaseRequest,

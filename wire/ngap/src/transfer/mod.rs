@@ -9,7 +9,7 @@
 //!     Arp, FlowTunnel, GtpTunnel, QosFlow, SessionType, SetupRequest, SetupResponse,
 //! };
 //!
-//! // The SMF: where uplink goes, and the default QoS flow (QFI 1, 5QI 9).
+//! // The SMF: the tunnel for uplink, and the default QoS flow (QFI 1, 5QI 9).
 //! let request = SetupRequest::new(
 //!     GtpTunnel::new([127, 0, 0, 8].into(), 0x1),
 //!     SessionType::Ipv4,
@@ -18,7 +18,7 @@
 //! .with_ambr(200_000_000, 100_000_000);
 //! let bytes = request.encode()?;
 //!
-//! // The gNB reads it, and answers where downlink goes.
+//! // The gNB reads it, and answers with the tunnel for downlink.
 //! let request = SetupRequest::decode(&bytes)?;
 //! assert_eq!(request.uplink.teid, 1);
 //! let response =

@@ -25,12 +25,12 @@ pub struct FlowChange {
     pub qos: Option<QosParameters>,
 }
 
-/// A UPF tunnel end that takes the place of the one used with a given gNB tunnel end.
+/// A UPF tunnel end that replaces the one used with a given gNB tunnel end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UplinkTunnelChange {
     /// The new end at the UPF.
     pub uplink: GtpTunnel,
-    /// The end at the gNB that tells which tunnel is meant.
+    /// The end at the gNB, which identifies the tunnel.
     pub downlink: GtpTunnel,
 }
 

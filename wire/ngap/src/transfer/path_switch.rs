@@ -94,8 +94,8 @@ impl PathSwitchAcknowledge {
     }
 }
 
-/// Path Switch Request Setup Failed Transfer, gNB to SMF: the target gNB did not take the session
-/// over (TS 38.413, 9.3.4.15).
+/// Path Switch Request Setup Failed Transfer, gNB to SMF: the target gNB did not admit the session
+/// (TS 38.413, 9.3.4.15).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathSwitchSetupFailed {
     /// Why.

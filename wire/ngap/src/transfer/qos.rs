@@ -62,14 +62,14 @@ impl Ambr {
 pub struct Arp {
     /// 1 (highest) to 15.
     pub priority: u8,
-    /// Whether the flow may push out another one ("may trigger pre-emption").
+    /// Whether the flow may pre-empt another one ("may trigger pre-emption").
     pub may_preempt: bool,
-    /// Whether another one may push out this flow ("pre-emptable").
+    /// Whether another one may pre-empt this flow ("pre-emptable").
     pub preemptable: bool,
 }
 
 impl Arp {
-    /// A priority level that neither pushes out nor is pushed out.
+    /// A priority level that neither pre-empts nor is pre-empted.
     pub fn level(priority: u8) -> Self {
         Self { priority, may_preempt: false, preemptable: false }
     }
@@ -129,7 +129,7 @@ pub struct DynamicFiveQi {
     pub delay_budget: u16,
     /// Packet error rate as (scalar, exponent): scalar · 10^-exponent, 0 to 9 each.
     pub error_rate: (u8, u8),
-    /// The 5QI, where one was given to these characteristics.
+    /// The 5QI, if one is assigned to these characteristics.
     pub five_qi: Option<u8>,
     /// Whether a GBR flow is delay critical.
     pub delay_critical: Option<bool>,
@@ -244,7 +244,7 @@ pub struct GuaranteedBitRate {
     pub downlink: u64,
     /// Guaranteed from the UE.
     pub uplink: u64,
-    /// Whether the RAN tells when it no longer fulfils the guarantee.
+    /// Whether the RAN reports when it no longer fulfils the guarantee.
     pub notify: bool,
     /// Maximum packet loss to the UE, in tenths of a percent, 0 to 1000.
     pub max_loss_downlink: Option<u16>,

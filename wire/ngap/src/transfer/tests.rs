@@ -179,7 +179,7 @@ fn responses_and_the_rest_round_trip() {
 }
 
 #[test]
-fn a_faulty_transfer_says_the_cause_to_answer_with() {
+fn a_faulty_transfer_has_the_cause_for_the_answer() {
     let protocol = |error: TransferError| match error.cause() {
         Cause::protocol(cause) => cause,
         other => panic!("{other:?}"),

@@ -132,8 +132,8 @@ impl IeValue for RedirectInformation {
     }
 }
 
-/// Most packets in a span of time, for each direction: the unit of time (0 minute, 1 six minutes,
-/// 2 hour, 3 day, 4 week) and the number (8.2.63).
+/// Maximum number of packets in a span of time, for each direction: the unit of time (0 minute, 1
+/// six minutes, 2 hour, 3 day, 4 week) and the number (8.2.63).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PacketRate {
     /// From the UE.

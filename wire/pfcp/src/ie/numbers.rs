@@ -119,7 +119,7 @@ number! {
     TimeOfFirstPacket = 69: u32;
     /// Seconds since 1900 (8.2.47).
     TimeOfLastPacket = 70: u32;
-    /// What a usage report is about (8.2.61): 1 before the Monitoring Time, 2 after it.
+    /// The part of a usage report (8.2.61): 1 before the Monitoring Time, 2 after it.
     UsageInformation = 90: u8;
     /// Paging policy indicator of a QER, 3 bits (8.2.116).
     PagingPolicyIndicator = 158: u8;

@@ -99,7 +99,7 @@ triggers! {
         START = 0x10,
         /// Traffic stopped.
         STOPT = 0x20,
-        /// It was asked for.
+        /// The CP function requested it.
         IMMER = 0x80,
         /// A volume quota is used up.
         VOLQU = 0x0100,

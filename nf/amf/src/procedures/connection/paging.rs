@@ -12,7 +12,6 @@ use martlet_sbi_api::namf_communication::{
     N1N2MessageTransferCause, N1N2MsgTxfrFailureNotification,
 };
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
-use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::time::Instant;
 
 /// Pages the UE in its registration area until it answers, at most `amf.timers.paging_attempts`
@@ -28,14 +27,10 @@ pub(crate) async fn run(ue: &mut Ue) -> bool {
     matches!(outcome, Paged::Answered)
 }
 
-/// Pages an idle UE to deregister it. Returns true if it answers; the deregistration then runs
-/// after its request.
-pub(crate) async fn for_deregistration(ue: &mut Ue, reason: &DeregistrationReason) -> bool {
-    let answered = matches!(paged(ue).await, Paged::Answered);
-    if answered {
-        ue.task.deferred.push_back(Work::Event(Event::Deregister(reason.clone(), None)));
-    }
-    answered
+/// Pages an idle UE that is to be deregistered. Returns whether it answers: the caller then defers
+/// the deregistration until the UE's request is handled.
+pub(crate) async fn before_deregistration(ue: &mut Ue) -> bool {
+    ue.connection.is_none() && ue.can_be_paged() && run(ue).await
 }
 
 /// Result of a paging.

@@ -10,7 +10,7 @@
 use super::implicit_deregistration;
 use crate::metrics::{self, Procedure};
 use crate::procedures::connection::{paging, ue_context_release};
-use crate::ue::{ContextTransfer, NasTimer, Protection, Stop, Ue};
+use crate::ue::{ContextTransfer, Event, NasTimer, Protection, Stop, Ue, Work};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{
     AccessTypeValue, Nas5gmmMessage, Nas5gsMessage, NasDeRegistrationType,
@@ -75,13 +75,8 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
         reason,
         DeregistrationReason::SubscriptionWithdrawn | DeregistrationReason::ReregistrationRequired
     );
-    if notify_ue
-        && ue.connection.is_none()
-        && ue.can_be_paged()
-        && paging::for_deregistration(ue, &reason).await
-    {
-        // The UE answers the paging and is deregistered then.
-        return;
+    if notify_ue && paging::before_deregistration(ue).await {
+        return ue.task.deferred.push_back(Work::Event(Event::Deregister(reason, None)));
     }
     if notify_ue && ue.is_registered() && ue.connection.is_some() {
         let re_registration = reason == DeregistrationReason::ReregistrationRequired;

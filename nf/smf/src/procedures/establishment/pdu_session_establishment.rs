@@ -15,6 +15,7 @@ use super::negotiation::{
 };
 use crate::addresses::Addresses;
 use crate::config::DnnConfig;
+use crate::limits::LimitPermits;
 use crate::n4::N4Error;
 use crate::procedures::branching::anchor_relocation::tracking_area;
 use crate::procedures::charging::charging_session::{self, ChargingError};
@@ -31,12 +32,14 @@ use crate::session_event::SessionEvent;
 use crate::shared::Smf;
 use crate::up_security::UpSecurity;
 use crate::{metrics, n1};
+use martlet_event_queue::Receiver;
 use martlet_nas::options::{Given, Requested};
 use martlet_nas::{GsmCause, Nas5gsmMessage, NasPduSessionEstablishmentRequest};
 use martlet_nf::Criteria;
 use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type};
 use martlet_sbi_api::common::{
-    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Supi,
+    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai,
+    Supi,
 };
 use martlet_sbi_api::namf_communication::{AmfCommunicationClient, NgapIeType};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -89,6 +92,13 @@ struct Request {
     back_off: u32,
 }
 
+impl Request {
+    fn wants_always_on(&self) -> bool {
+        let requested = self.message.always_on_pdu_session_requested.as_ref();
+        requested.is_some_and(|requested| requested.apsr())
+    }
+}
+
 async fn accept(
     smf: &Arc<Smf>,
     body: Multipart<SmContextCreateData>,
@@ -100,45 +110,9 @@ async fn accept(
     let slice = data.s_nssai.ok_or_else(|| missing("sNssai"))?;
     let dnn = data.dnn.clone().ok_or_else(|| missing("dnn"))?;
     let request = read_request(&body, smf.config.back_off_s)?;
-    let rejected =
-        |status, cause: &str, gsm, detail: String| reject(&request, status, cause, gsm, detail);
-    if !smf.config.slices.iter().any(|s| s.snssai() == slice) {
-        return Err(rejected(
-            403,
-            "SNSSAI_DENIED",
-            GsmCause::MissingOrUnknownDnnInASlice,
-            format!("slice {slice} is not configured: see smf.slices"),
-        ));
-    }
-    let Some(network) = smf.config.dnns.iter().find(|d| d.name.eq_ignore_ascii_case(&dnn)) else {
-        return Err(rejected(
-            403,
-            "DNN_NOT_SUPPORTED",
-            GsmCause::MissingOrUnknownDnn,
-            format!("data network {dnn} is not configured: see smf.dnns"),
-        ));
-    };
-    // An existing session with this identity is one that the UE has lost (step 2).
-    if let Some(old) = smf.sessions.of(&supi, request.id) {
-        let (done, wait) = oneshot::channel();
-        if old.send(SessionEvent::Release(done)) {
-            let _ = tokio::time::timeout(OLD_SESSION_TIMEOUT, wait).await;
-        }
-    }
-    let plmn = data.serving_network.plmn_id.clone();
-    let subscription = sm_subscription_data::get(smf, &supi, slice, &dnn).await.map_err(
-        |problem| match problem.status() {
-            404 => rejected(
-                403,
-                "DNN_DENIED",
-                GsmCause::MissingOrUnknownDnnInASlice,
-                format!("{dnn} is not subscribed in slice {slice}"),
-            ),
-            _ => {
-                rejected(504, "PEER_NOT_RESPONDING", GsmCause::NetworkFailure, problem.to_string())
-            }
-        },
-    )?;
+    let network = configured_network(smf, &request, slice, &dnn)?;
+    release_lost_session(smf, &supi, request.id).await;
+    let subscription = read_subscription(smf, &request, &supi, slice, &dnn).await?;
     let (ipv4, ipv6) = smf.pools.families(&dnn);
     let unstructured = network.unstructured.filter(|_| ipv6);
     let capabilities = DnnCapabilities {
@@ -147,61 +121,18 @@ async fn accept(
         ethernet: network.ethernet,
         unstructured: unstructured.is_some(),
     };
-    let selected = select_type(requested_type(&request.message), capabilities, &subscription);
-    let (kind, restriction) = selected.map_err(|gsm| {
-        let detail = "subscription or data network do not support this session type".to_string();
-        rejected(403, "PDUTYPE_DENIED", gsm, detail)
-    })?;
-    let requested_mode = request.message.ssc_mode.as_ref().and_then(|mode| mode.mode());
-    let ssc_mode = select_ssc_mode(requested_mode, &kind, &subscription).map_err(|gsm| {
-        rejected(403, "SSC_NOT_SUPPORTED", gsm, "SSC mode is not subscribed".into())
-    })?;
-    let permits = smf.limits.acquire(slice, &dnn).map_err(|gsm| match gsm {
-        GsmCause::InsufficientResourcesForSpecificSlice => rejected(
-            500,
-            "INSUFFICIENT_RESOURCES_SLICE",
-            gsm,
-            format!("too many sessions in slice {slice}: see smf.limits"),
-        ),
-        _ => {
-            let what = format!("too many sessions with {dnn} in slice {slice}: see smf.limits");
-            rejected(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", gsm, what)
-        }
-    })?;
-    let over_limit = |what: &str| {
-        rejected(
-            500,
-            "INSUFFICIENT_RESOURCES_SLICE_DNN",
-            GsmCause::InsufficientResources,
-            what.into(),
-        )
-    };
+    let (kind, restriction, ssc_mode) = negotiate(&request, capabilities, &subscription)?;
+    let permits = acquire_permits(smf, &request, slice, &dnn)?;
     let amf = serving_amf(smf, data, &supi).await?;
     // No await below this line: a cancelled request would leak the session's resources.
-    let (reference, inbox) = smf
-        .sessions
-        .add(&supi, request.id, smf.config.session_queue)
-        .ok_or_else(|| over_limit("too many sessions: raise smf.max_sessions"))?;
-    let Some(addresses) = allocate_addresses(smf, &dnn, &kind, &subscription) else {
-        smf.sessions.remove(reference);
-        return Err(over_limit(
-            "the address pool is exhausted, or the fixed address is in use: see smf.dnns",
-        ));
-    };
-    let default_rate = || BitRate::from_bps(1_000_000_000);
-    let arp = Arp {
-        priority_level: 8,
-        preempt_cap: PreemptionCapability::NotPreempt,
-        preempt_vuln: PreemptionVulnerability::NotPreemptable,
-    };
-    let default_qos = subscription.five_g_qos_profile.as_ref();
-    let session = Session {
+    let (reference, inbox, addresses) = allocate(smf, &request, &supi, &dnn, &kind, &subscription)?;
+    let session = Box::new(Session {
         smf: smf.clone(),
         reference,
         inbox,
         id: request.id,
         slice,
-        plmn,
+        plmn: data.serving_network.plmn_id.clone(),
         amf: ServingAmf {
             client: amf,
             status_uri: data.sm_context_status_uri.clone(),
@@ -213,23 +144,9 @@ async fn accept(
             ssc_mode,
             framed_routes: framed_routes(&subscription),
             unstructured_server: unstructured,
-            always_on: network.always_on
-                || request
-                    .message
-                    .always_on_pdu_session_requested
-                    .as_ref()
-                    .is_some_and(|requested| requested.apsr()),
+            always_on: network.always_on || request.wants_always_on(),
         },
-        qos: SessionQos {
-            ambr: subscription
-                .session_ambr
-                .clone()
-                .unwrap_or_else(|| Ambr { uplink: default_rate(), downlink: default_rate() }),
-            five_qi: default_qos.map_or(9, |qos| qos.five_qi),
-            arp: default_qos.map_or(arp, |qos| qos.arp.clone()),
-            flows: Vec::new(),
-            rules: Arc::default(),
-        },
+        qos: subscribed_qos(&subscription),
         policy: None,
         udm: UdmState::default(),
         charging: None,
@@ -247,7 +164,7 @@ async fn accept(
         permits,
         supi,
         dnn,
-    };
+    });
     let options = request.message.extended_protocol_configuration_options.as_ref();
     let options =
         configuration_options(network).of(options.map(Requested::read).unwrap_or_default());
@@ -258,11 +175,143 @@ async fn accept(
         s_nssai: Some(slice),
         ..Default::default()
     };
-    let session = Box::new(session);
     let access = AccessInfo::of(data);
     let establishment =
         Establishment { session, subscription, access, options, restriction, started };
     Ok((Created { location, body: Multipart::new(created) }, establishment))
+}
+
+/// The configuration of the data network, if the SMF serves it and the slice.
+fn configured_network<'a>(
+    smf: &'a Smf,
+    request: &Request,
+    slice: Snssai,
+    dnn: &Dnn,
+) -> Result<&'a DnnConfig, Problem> {
+    if !smf.config.slices.iter().any(|s| s.snssai() == slice) {
+        let detail = format!("slice {slice} is not configured: see smf.slices");
+        let gsm = GsmCause::MissingOrUnknownDnnInASlice;
+        return Err(reject(request, 403, "SNSSAI_DENIED", gsm, detail));
+    }
+    let network = smf.config.dnns.iter().find(|d| d.name.eq_ignore_ascii_case(dnn));
+    network.ok_or_else(|| {
+        let detail = format!("data network {dnn} is not configured: see smf.dnns");
+        reject(request, 403, "DNN_NOT_SUPPORTED", GsmCause::MissingOrUnknownDnn, detail)
+    })
+}
+
+/// Releases an existing session with this identity: the UE has lost it (step 2).
+async fn release_lost_session(smf: &Smf, supi: &Supi, id: u8) {
+    if let Some(old) = smf.sessions.of(supi, id) {
+        let (done, wait) = oneshot::channel();
+        if old.send(SessionEvent::Release(done)) {
+            let _ = tokio::time::timeout(OLD_SESSION_TIMEOUT, wait).await;
+        }
+    }
+}
+
+async fn read_subscription(
+    smf: &Smf,
+    request: &Request,
+    supi: &Supi,
+    slice: Snssai,
+    dnn: &Dnn,
+) -> Result<DnnConfiguration, Problem> {
+    let subscription = sm_subscription_data::get(smf, supi, slice, dnn).await;
+    subscription.map_err(|problem| match problem.status() {
+        404 => {
+            let detail = format!("{dnn} is not subscribed in slice {slice}");
+            let gsm = GsmCause::MissingOrUnknownDnnInASlice;
+            reject(request, 403, "DNN_DENIED", gsm, detail)
+        }
+        _ => {
+            let detail = problem.to_string();
+            reject(request, 504, "PEER_NOT_RESPONDING", GsmCause::NetworkFailure, detail)
+        }
+    })
+}
+
+/// The session's type, why it has fewer IP versions than requested, and its SSC mode.
+fn negotiate(
+    request: &Request,
+    capabilities: DnnCapabilities,
+    subscription: &DnnConfiguration,
+) -> Result<(PduSessionType, Option<GsmCause>, u8), Problem> {
+    let selected = select_type(requested_type(&request.message), capabilities, subscription);
+    let (kind, restriction) = selected.map_err(|gsm| {
+        let detail = "subscription or data network do not support this session type".to_string();
+        reject(request, 403, "PDUTYPE_DENIED", gsm, detail)
+    })?;
+    let requested_mode = request.message.ssc_mode.as_ref().and_then(|mode| mode.mode());
+    let ssc_mode = select_ssc_mode(requested_mode, &kind, subscription).map_err(|gsm| {
+        let detail = "SSC mode is not subscribed".to_string();
+        reject(request, 403, "SSC_NOT_SUPPORTED", gsm, detail)
+    })?;
+    Ok((kind, restriction, ssc_mode))
+}
+
+/// The permits of the limits that the session counts for.
+fn acquire_permits(
+    smf: &Smf,
+    request: &Request,
+    slice: Snssai,
+    dnn: &Dnn,
+) -> Result<LimitPermits, Problem> {
+    smf.limits.acquire(slice, dnn).map_err(|gsm| match gsm {
+        GsmCause::InsufficientResourcesForSpecificSlice => {
+            let detail = format!("too many sessions in slice {slice}: see smf.limits");
+            reject(request, 500, "INSUFFICIENT_RESOURCES_SLICE", gsm, detail)
+        }
+        _ => {
+            let detail = format!("too many sessions with {dnn} in slice {slice}: see smf.limits");
+            reject(request, 500, "INSUFFICIENT_RESOURCES_SLICE_DNN", gsm, detail)
+        }
+    })
+}
+
+/// Allocates the session's number in the table, and its addresses.
+fn allocate(
+    smf: &Smf,
+    request: &Request,
+    supi: &Supi,
+    dnn: &Dnn,
+    kind: &PduSessionType,
+    subscription: &DnnConfiguration,
+) -> Result<(u64, Receiver<SessionEvent>, Addresses), Problem> {
+    let over_limit = |detail: &str| {
+        let gsm = GsmCause::InsufficientResources;
+        reject(request, 500, "INSUFFICIENT_RESOURCES_SLICE_DNN", gsm, detail.into())
+    };
+    let added = smf.sessions.add(supi, request.id, smf.config.session_queue);
+    let (reference, inbox) =
+        added.ok_or_else(|| over_limit("too many sessions: raise smf.max_sessions"))?;
+    let Some(addresses) = allocate_addresses(smf, dnn, kind, subscription) else {
+        smf.sessions.remove(reference);
+        return Err(over_limit(
+            "the address pool is exhausted, or the fixed address is in use: see smf.dnns",
+        ));
+    };
+    Ok((reference, inbox, addresses))
+}
+
+/// The QoS of the default flow, and the session AMBR, as subscribed; without a subscribed value
+/// 5QI 9 and 1 Gbit/s.
+fn subscribed_qos(subscription: &DnnConfiguration) -> SessionQos {
+    let default_rate = || BitRate::from_bps(1_000_000_000);
+    let default_ambr = || Ambr { uplink: default_rate(), downlink: default_rate() };
+    let arp = Arp {
+        priority_level: 8,
+        preempt_cap: PreemptionCapability::NotPreempt,
+        preempt_vuln: PreemptionVulnerability::NotPreemptable,
+    };
+    let default_qos = subscription.five_g_qos_profile.as_ref();
+    SessionQos {
+        ambr: subscription.session_ambr.clone().unwrap_or_else(default_ambr),
+        five_qi: default_qos.map_or(9, |qos| qos.five_qi),
+        arp: default_qos.map_or(arp, |qos| qos.arp.clone()),
+        flows: Vec::new(),
+        rules: Arc::default(),
+    }
 }
 
 /// Reads the UE's message.

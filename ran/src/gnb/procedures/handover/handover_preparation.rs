@@ -99,7 +99,7 @@ pub(crate) fn failure(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     Ok(())
 }
 
-/// HANDOVER COMMAND: the UE goes to the target, and the source forwards downlink packets.
+/// HANDOVER COMMAND: the UE moves to the target, and the source forwards downlink packets.
 pub(crate) async fn command(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, HandoverCommand,
         opt sessions: PDUSessionResourceHandoverList = PDUSessionResourceHandoverList(list) => list,

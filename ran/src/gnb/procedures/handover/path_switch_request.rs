@@ -234,7 +234,7 @@ pub(crate) async fn failure(ue: &mut UeContext, _: &NGAP_PDU) -> Result<(), Faul
     }
     // The AMF UE NGAP ID still belongs to the source.
     ue.connection.amf_id = None;
-    ue.waiters.handover.finish(Err(UeError::Handover("the path was path switch failed".into())));
+    ue.waiters.handover.finish(Err(UeError::Handover("path switch failed".into())));
     ue.released();
     Ok(())
 }

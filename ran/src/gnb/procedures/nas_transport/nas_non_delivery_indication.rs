@@ -3,7 +3,7 @@ use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::build_ngap;
 use martlet_ngap::ngap::*;
 
-/// Returns a NAS message to the AMF, as a gNB does while it hands the UE over.
+/// Returns a NAS message to the AMF, as a gNB does during a handover.
 pub(crate) async fn send(
     ue: &mut UeContext,
     (amf_id, ran_id): (u64, u32),

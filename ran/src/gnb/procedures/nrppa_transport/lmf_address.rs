@@ -1,4 +1,4 @@
-//! Where the NRPPa messages of a UE go.
+//! The LMF to which NRPPa messages of a UE are sent.
 use super::messages::encode;
 use crate::gnb::node::Gnb;
 use martlet_ngap::build_ngap;

@@ -43,8 +43,9 @@ impl UeNas {
         pti
     }
 
-    /// Release locally what the network's PDU session status no longer has (TS 24.501, 5.5.1.2.4
-    /// and 5.6.1.4); what is being established it does not have yet.
+    /// Releases locally the sessions that the network's PDU session status does not list (TS
+    /// 24.501, 5.5.1.2.4 and 5.6.1.4). A session whose establishment is pending stays: it is not
+    /// listed yet.
     pub(crate) fn reconcile_sessions(&mut self, active: &[u8]) {
         let established: Vec<u8> = self.sessions().map(|s| s.psi).collect();
         for psi in established {

@@ -1,11 +1,11 @@
-//! The second back end: C text for BPF, which `upf/switch/xdp` compiles with clang and attaches to
-//! its ports as XDP programs.
+//! The second back end: C text for BPF, which `upf/switch/xdp_engine` compiles with clang and
+//! attaches to its ports as XDP programs.
 //!
-//! Received headers are read and written in location. Headers that the control makes valid are in
+//! Received headers are read and written in place. Headers that the control makes valid are in
 //! per-CPU memory until the packet leaves. Then the start of the packet moves once, and new and
 //! moved headers are written; the rest stays in place.
 //!
-//! The text uses macros and functions of the target's headers (`xdp/bpf/pipeline.h`): tables,
+//! The text uses macros and functions of the headers of `xdp_engine/bpf/pipeline.h`: tables,
 //! counters, meters, byte order. [`Layout`] describes the memory that user space writes and the
 //! text reads.
 mod changes;
@@ -222,7 +222,7 @@ impl Emitter {
     }
 
     /// An extracted header has its bytes in the packet; a header that did not arrive cannot be made
-    /// valid in location.
+    /// valid in place.
     fn check_made_valid(&self, statements: &[Statement]) -> Result<()> {
         for statement in statements {
             match statement {

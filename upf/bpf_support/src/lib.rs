@@ -1,5 +1,5 @@
 //! Helpers for BPF programs: shared memory, test runs and grace periods. Used by `upf/xdp` and
-//! `upf/switch/xdp`.
+//! `upf/switch/xdp_engine`.
 //!
 //! | module | what it is |
 //! | --- | --- |

@@ -4,7 +4,7 @@
 #include "upf.h"
 #include "ports.h"
 
-/* RCU grace periods: see upf/bpf. */
+/* RCU grace periods: see upf/bpf_support. */
 struct inner {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Input of a test run.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The frame. Programs that generate frames get as many bytes of buffer.
+    /// The frame. Programs that generate frames get a buffer of this length.
     pub frame: &'a [u8],
     /// The ingress interface that the program sees; 0 for none.
     pub ifindex: u32,

@@ -1,0 +1,294 @@
+//! Opens the datapath: interfaces and links, the programs, and the part in user space.
+use super::batching::Batching;
+use super::controller::Controller;
+use super::link::{self, Link};
+use super::non_ip::{self, NonIpRules};
+use super::packet_socket::PacketSocket;
+use super::ring::Ring;
+use super::thread::Thread;
+use super::trace::Tracer;
+use super::{Forwarder, INSTANCES, XdpDatapath, XdpError, port_mode, words};
+use crate::loader::{Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
+use martlet_upf_config::{N6Mode, UpfConfig};
+use martlet_upf_datapath::perimeter::{Perimeter, Sources};
+use martlet_upf_datapath::{EventSender, OpenError};
+use martlet_upf_kernel::gtpu::Gtpu;
+use martlet_upf_kernel::network_instances::NetworkInstances;
+use martlet_upf_kernel::non_ip::NonIpSessions;
+use martlet_upf_kernel::{nat as kernel_nat, perimeter};
+use nix::net::if_::if_nametoindex;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// An interface for programs: name, index, and mode; `None` for native with generic as the
+/// fallback.
+type Port = (String, u32, Option<Mode>);
+
+fn failed(error: XdpError) -> OpenError {
+    OpenError::Programs(error.to_string())
+}
+
+/// Opens the datapath in the network namespace of the calling thread.
+pub(super) fn open(
+    config: &UpfConfig,
+    events: EventSender,
+    failure: mpsc::Sender<String>,
+    bench: u32,
+) -> Result<XdpDatapath, OpenError> {
+    let gtpu = Arc::new(Gtpu::open(&config.n3, config.xdp.socket_buffer)?);
+    let with_mode = |(name, ifindex): (String, u32)| {
+        let mode = port_mode::of_port(&name, ifindex, config.xdp.mode);
+        (name, ifindex, mode)
+    };
+    let ports: Vec<Port> = ports(config)?.into_iter().map(with_mode).collect();
+    let link = Link::open(config)?;
+    let translation = translation(config);
+    // Where programs translate, the kernel does not.
+    let nat = if translation.addresses > 0 { None } else { kernel_nat::open(config)? };
+    let network_instances = NetworkInstances::open(config)?;
+    let (perimeter, addresses) = perimeter::follow(config)?;
+
+    let settings = settings(config, &ports, &link, translation, &perimeter);
+    let sizes = sizes(config, &translation, bench);
+    let programs = Programs::load(settings, &sizes).map_err(failed)?;
+    let controller = attach(config, &programs, &link, &ports)?;
+    let modes = allow_redirection(&programs, &controller, &ports)?;
+    let burst = config.xdp.error_indications_per_second;
+    programs.buckets.write(0, response_bucket(burst));
+    let ring = open_ring(config, &programs, &link, &ports)?;
+    let tracer = Tracer::open(&programs).map_err(failed)?;
+
+    let frames = Arc::new(PacketSocket::open()?);
+    let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
+    let batching = Batching::new(ports.iter().map(|(name, ifindex, _)| (name.as_str(), *ifindex)));
+    let n6 = (config.n6.mode != N6Mode::None).then(|| (config.n3.netns.clone(), link.outer));
+    let mut ends = vec![link.inner];
+    ends.extend(link.network_instances.iter().map(|(_, inner)| *inner));
+    let to_network = n6.is_some().then(|| non_ip::to_network(frames.clone(), ends));
+    let forwarder = Arc::new(Forwarder::new(
+        programs,
+        ring,
+        tracer,
+        config.xdp.clone(),
+        config.governor.lowest.clone(),
+        config.n6.network_instance_names(),
+        translation,
+        events.clone(),
+        gtpu.clone(),
+        frames,
+        link.inner,
+        n6,
+        Some(restored_by),
+        perimeter.clone(),
+        &config.n3,
+        config.ue_to_ue(),
+    ));
+    forwarder.write_perimeter();
+    martlet_upf_datapath::metrics::show(&forwarder.counters);
+    let non_ip = NonIpSessions::open(
+        config,
+        &gtpu,
+        to_network,
+        &forwarder.counters,
+        events,
+        failure.clone(),
+        &perimeter,
+    )?;
+    let frames = Arc::new(Mutex::new(NonIpRules::open(&forwarder, non_ip)?));
+    let thread = Thread::start(&forwarder, &controller, &frames, failure)?;
+    Ok(XdpDatapath {
+        captures: Mutex::default(),
+        forwarder,
+        frames,
+        _thread: thread,
+        controller,
+        _nat: nat,
+        _link: link,
+        _network_instances: network_instances,
+        _addresses: addresses,
+        batching,
+        ports: modes,
+    })
+}
+
+/// The settings of the programs, which are constant while they run.
+fn settings(
+    config: &UpfConfig,
+    ports: &[Port],
+    link: &Link,
+    translation: types::nat_settings,
+    perimeter: &Perimeter,
+) -> types::settings {
+    let (n3_ip4, n3_ip6) = config.n3.addresses();
+    // In generic mode, frames may have checksums that their sender left to the interface.
+    let generic = |(name, _, mode): &Port| *mode == Some(Mode::Generic) || name == "lo";
+    let direct = config.xdp.direct
+        && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
+    let (mut instance_outer, mut instance_inner) = ([0; INSTANCES], [0; INSTANCES]);
+    for (n, (outer, inner)) in (1..).zip(&link.network_instances) {
+        (instance_outer[n], instance_inner[n]) = (*outer, *inner);
+    }
+    types::settings {
+        instance_outer,
+        instance_inner,
+        n3_ip4: n3_ip4.map_or(0, |ip| u32::from_ne_bytes(ip.octets())),
+        n3_ip6: n3_ip6.map_or([0; 4], words),
+        has_ip6: n3_ip6.is_some().into(),
+        has_n6: u32::from(config.n6.mode != N6Mode::None),
+        direct: u32::from(direct),
+        outer_ifindex: link.outer,
+        inner_ifindex: link.inner,
+        local_switching: u32::from(config.xdp.local_switching)
+            | u32::from(config.ue_to_ue().any()) << 1,
+        n6_mtu: u32::from(config.n6.mtu),
+        bounce: u32::from(ports.iter().any(generic)),
+        transmit: u32::from(ports.iter().all(|(name, ..)| martlet_interface::is_hardware(name))),
+        require_qfi: u32::from(config.n3.require_qfi),
+        names_peers: u32::from(perimeter.names_peers() && perimeter.source_check() != Sources::Any),
+        nat: translation,
+        ..Default::default()
+    }
+}
+
+fn sizes(config: &UpfConfig, translation: &types::nat_settings, bench: u32) -> Sizes {
+    Sizes {
+        sessions: config.xdp.sessions,
+        rules: config.xdp.rules,
+        filters: config.xdp.filters,
+        ring: config.xdp.ring,
+        nat_flows: if translation.addresses > 0 { config.xdp.nat.flows } else { 0 },
+        bench,
+        sample: config.telemetry.sample,
+    }
+}
+
+/// Attaches the programs to the links with the kernel, and to the interfaces.
+fn attach(
+    config: &UpfConfig,
+    programs: &Programs,
+    link: &Link,
+    ports: &[Port],
+) -> Result<Arc<Controller>, OpenError> {
+    let (outer, inner) = link::names(config);
+    let mut ends = vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
+    for (n, (outer, inner)) in (1..).zip(&link.network_instances) {
+        let names = link::network_instance_names(config, n);
+        ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
+    }
+    let restoration = Duration::from_secs(config.n3.restoration_s);
+    Controller::attach(programs, ends, ports, config.xdp.pin.as_deref(), restoration)
+        .map_err(failed)
+}
+
+/// Allows redirection to interfaces with programs in native mode. Returns the mode of each
+/// interface.
+fn allow_redirection(
+    programs: &Programs,
+    controller: &Controller,
+    ports: &[Port],
+) -> Result<Vec<(String, Mode)>, OpenError> {
+    let mut modes = Vec::new();
+    for (ifindex, mode) in controller.modes() {
+        if mode == Mode::Native {
+            programs.allow_port(ifindex).map_err(failed)?;
+        }
+        let name =
+            ports.iter().find(|(_, known, _)| *known == ifindex).map(|(name, ..)| name.clone());
+        modes.push((name.unwrap_or_default(), mode));
+    }
+    Ok(modes)
+}
+
+/// Opens the ring of events, and AF_XDP sockets at the interfaces and the link with the kernel.
+fn open_ring(
+    config: &UpfConfig,
+    programs: &Programs,
+    link: &Link,
+    ports: &[Port],
+) -> Result<Ring, OpenError> {
+    let mut ring = Ring::open(programs).map_err(failed)?;
+    let inner_end = (link::names(config).1, link.inner);
+    let named = |(name, ifindex, _): &Port| (name.clone(), *ifindex);
+    let live: Vec<(String, u32)> = ports.iter().map(named).chain([inner_end]).collect();
+    ring.open_sockets(programs, &live, config.xdp.sockets);
+    Ok(ring)
+}
+
+/// How the programs translate addresses; not at all where the configuration names none to translate
+/// to.
+fn translation(config: &UpfConfig) -> types::nat_settings {
+    let nat = &config.xdp.nat;
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    let times = NatTimes {
+        tcp: seconds(nat.tcp_established_s),
+        tcp_transitory: seconds(nat.tcp_transitory_s),
+        udp: seconds(nat.udp_s),
+        udp_unanswered: seconds(nat.udp_unanswered_s),
+        icmp: seconds(nat.icmp_s),
+        other: seconds(nat.other_s),
+    };
+    let addresses: &[Ipv4Addr] = if config.n6.mode == N6Mode::Nat { &nat.addresses } else { &[] };
+    types::nat_settings {
+        flows: nat.flows,
+        flows_per_ue: nat.flows_per_ue,
+        full_cone: u32::from(nat.full_cone),
+        ..nat_settings(addresses, (nat.first_port, nat.last_port), times, rand::random())
+    }
+}
+
+/// The interfaces to which programs are attached, by name and index.
+fn ports(config: &UpfConfig) -> Result<Vec<(String, u32)>, OpenError> {
+    let mut names = config.xdp.interfaces.clone();
+    if names.is_empty() {
+        let (ip4, ip6) = config.n3.addresses();
+        for ip in ip4.map(IpAddr::V4).into_iter().chain(ip6.map(IpAddr::V6)) {
+            let name = interface_of(ip)?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let index = |name: String| match if_nametoindex(name.as_str()) {
+        Ok(index) => Ok((name, index)),
+        Err(_) => Err(OpenError::Interface(format!(
+            "there is no interface {name}: change upf.xdp.interfaces"
+        ))),
+    };
+    names.into_iter().map(index).collect()
+}
+
+/// The interface that has an address.
+fn interface_of(address: IpAddr) -> Result<String, OpenError> {
+    if address.is_loopback() {
+        return Ok("lo".into());
+    }
+    let all = nix::ifaddrs::getifaddrs().map_err(|error| {
+        OpenError::Interface(format!("the interfaces cannot be listed: {error}"))
+    })?;
+    let has = |interface: &nix::ifaddrs::InterfaceAddress| {
+        let found = interface.address.as_ref()?;
+        let ip = found.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
+        let ip = ip.or(found.as_sockaddr_in6().map(|a| IpAddr::V6(a.ip())))?;
+        (ip == address).then(|| interface.interface_name.clone())
+    };
+    all.filter_map(|interface| has(&interface)).next().ok_or_else(|| {
+        OpenError::Interface(format!(
+            "no interface has the address {address} of upf.n3.address: change it, or set \
+             upf.xdp.interfaces"
+        ))
+    })
+}
+
+/// A bucket of packets of equal cost, with a rate per second.
+fn response_bucket(per_second: u32) -> types::bucket {
+    const SECOND: u64 = 16_000_000_000;
+    let each = SECOND / u64::from(per_second.max(1));
+    types::bucket {
+        full_at: 0,
+        burst: if per_second == 0 { 0 } else { SECOND },
+        per_byte: each,
+        unused: 0,
+    }
+}
