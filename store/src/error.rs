@@ -1,5 +1,5 @@
 //! Errors of the database.
-use crate::InvalidSubscriber;
+use crate::{InvalidSubscriber, remedy};
 use tokio_postgres::error::SqlState;
 
 /// Why a call failed.
@@ -45,7 +45,7 @@ pub enum StoreError {
     )]
     Sealed(String),
     /// PostgreSQL failed.
-    #[error("PostgreSQL failed: {}", with_cause(.0))]
+    #[error("PostgreSQL failed: {}", postgres_text(.0))]
     Postgres(#[from] tokio_postgres::Error),
     /// PostgreSQL did not answer in time.
     #[error("PostgreSQL did not answer within {} ms ({what})", .limit.as_millis())]
@@ -68,7 +68,7 @@ pub enum StoreError {
     #[error("the import was ended: nothing was added")]
     Cancelled,
     /// SQLite failed.
-    #[error("SQLite failed: {0}")]
+    #[error("SQLite failed: {}", sqlite_text(.0))]
     Sqlite(#[from] rusqlite::Error),
     /// A stored value does not decode.
     #[error("database holds a value that does not decode: {0}")]
@@ -109,6 +109,16 @@ impl StoreError {
             }
             StoreError::Postgres(error) => error.code() == Some(&SqlState::DISK_FULL),
             _ => false,
+        }
+    }
+
+    /// What the operator can do, if the kind of the error shows it. Names nothing of the database.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            StoreError::Group(error) | StoreError::Shared(error) => error.remedy(),
+            StoreError::Sqlite(error) => remedy::of_sqlite(error),
+            StoreError::Postgres(error) => remedy::of_postgres(error),
+            _ => None,
         }
     }
 
@@ -176,10 +186,16 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>())
 }
 
-/// A PostgreSQL error with its cause, which its own text leaves out.
-fn with_cause(error: &tokio_postgres::Error) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
+/// An SQLite error with its remedy.
+fn sqlite_text(error: &rusqlite::Error) -> String {
+    format!("{error}{}", remedy::text(remedy::of_sqlite(error)))
+}
+
+/// A PostgreSQL error in one line, with its cause, which its own text leaves out, and its remedy.
+fn postgres_text(error: &tokio_postgres::Error) -> String {
+    let text = match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}").replace('\n', "; "),
         None => error.to_string(),
-    }
+    };
+    text + &remedy::text(remedy::of_postgres(error))
 }

@@ -39,6 +39,7 @@ mod postgres_client;
 mod postgres_connection;
 mod postgres_pool;
 mod postgres_tls;
+mod remedy;
 mod remote_subscribers;
 mod schema;
 mod seal;

@@ -14,8 +14,13 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error};
 impl Target {
     /// Limit of the attempts to connect to all servers.
     pub fn total_connect_timeout(&self) -> Duration {
-        let servers = u32::try_from(self.servers.len().max(1)).unwrap_or(1);
-        self.connect_timeout.saturating_mul(servers)
+        self.servers.iter().map(|server| self.limit_of(server)).sum()
+    }
+
+    /// Limit of an attempt to connect to a server, or to several of them that a parameter names.
+    fn limit_of(&self, server: &Config) -> Duration {
+        let hosts = u32::try_from(server.get_hosts().len().max(1)).unwrap_or(1);
+        self.connect_timeout.saturating_mul(hosts)
     }
 }
 
@@ -31,6 +36,7 @@ pub(crate) async fn connect(
     let limit = target.connect_timeout;
     let mut failure = StoreError::Timeout { what: "connection", limit };
     for server in &target.servers {
+        let limit = target.limit_of(server);
         match timeout(limit, connect_to(target, server, notified.clone())).await {
             Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(error)) => failure = error.into(),

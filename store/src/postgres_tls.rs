@@ -9,7 +9,8 @@
 //! | `allow`, `prefer`, `verify-ca` | refused, since they protect against less than they seem to |
 //!
 //! A URL may name several hosts, `postgresql://USER@HOST1,HOST2/DATABASE`. The first that accepts
-//! is used; with `target_session_attrs=read-write` it is the one that accepts writes.
+//! writes is used (`target_session_attrs=read-write`, which is the default then). Of several
+//! addresses of a host any one may be used, so that one that does not answer is passed over.
 //!
 //! | timeout | default |
 //! | --- | --- |
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{LoadBalanceHosts, SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The certificates that Debian and Ubuntu trust.
@@ -52,7 +53,7 @@ pub(crate) struct Target {
     pub statement_timeout: Duration,
 }
 
-/// Parameters of a URL about TLS.
+/// Parameters of a URL that the client library does not read.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Parameters {
     mode: Option<String>,
@@ -61,6 +62,7 @@ struct Parameters {
     key: Option<String>,
     statement_timeout: Option<String>,
     tcp_user_timeout: Option<String>,
+    session: Option<String>,
 }
 
 fn failed(what: impl Into<String>) -> StoreError {
@@ -98,8 +100,13 @@ pub(crate) fn target(url: &str) -> Result<Target, StoreError> {
         milliseconds("statement_timeout", parameters.statement_timeout, STATEMENT_TIMEOUT)?;
     let user_timeout =
         milliseconds("tcp_user_timeout", parameters.tcp_user_timeout, TCP_USER_TIMEOUT)?;
+    let hosts: usize = servers.iter().map(|config| config.get_hosts().len()).sum();
+    let session = session(parameters.session.as_deref(), hosts)?;
     for config in &mut servers {
-        config.ssl_mode(mode);
+        config.ssl_mode(mode).target_session_attrs(session);
+        if config.get_hosts().len() == 1 && !plain.contains("load_balance_hosts=") {
+            config.load_balance_hosts(LoadBalanceHosts::Random);
+        }
         config.connect_timeout(connect_timeout).application_name("martlet");
         config.tcp_user_timeout(user_timeout);
         if !plain.contains("keepalives_idle=") {
@@ -113,6 +120,20 @@ pub(crate) fn target(url: &str) -> Result<Target, StoreError> {
         }
     }
     Ok(Target { servers, tls, connect_timeout, statement_timeout })
+}
+
+/// Which server of several is used. A replica takes no writes, so it cannot be the only one.
+fn session(attributes: Option<&str>, hosts: usize) -> Result<TargetSessionAttrs, StoreError> {
+    match attributes {
+        // libpq's two names of it.
+        Some("read-write" | "primary") => Ok(TargetSessionAttrs::ReadWrite),
+        None if hosts > 1 => Ok(TargetSessionAttrs::ReadWrite),
+        None | Some("any") => Ok(TargetSessionAttrs::Any),
+        Some(_) => Err(failed(
+            "target_session_attrs names servers that may take no writes: write \
+             target_session_attrs=read-write",
+        )),
+    }
 }
 
 /// A URL for each of the hosts of a URL, so that each has a time limit of its own.
@@ -163,7 +184,7 @@ impl DatabaseUrl {
     }
 }
 
-/// A URL without its parameters about TLS, and these.
+/// A URL without the parameters that the client library does not read, and these.
 fn split(url: &str) -> (String, Parameters) {
     let mut parameters = Parameters::default();
     let Some((main, query)) = url.split_once('?') else { return (url.into(), parameters) };
@@ -178,6 +199,8 @@ fn split(url: &str) -> (String, Parameters) {
             "statement_timeout" => &mut parameters.statement_timeout,
             // Milliseconds, as in libpq; the client library would read seconds.
             "tcp_user_timeout" => &mut parameters.tcp_user_timeout,
+            // The client library does not know all of libpq's values.
+            "target_session_attrs" => &mut parameters.session,
             _ => {
                 others.push(parameter);
                 continue;
@@ -287,12 +310,30 @@ mod tests {
 
     #[test]
     fn each_host_of_a_url_is_a_server_of_its_own() {
-        let url = "postgresql://u:p@h1:5432,%2Ftmp%2Fb/d?target_session_attrs=read-write";
+        let url = "postgresql://u:p@h1:5432,%2Ftmp%2Fb/d";
         let servers = target(url).unwrap().servers;
         let hosts: Vec<_> = servers.iter().map(|server| server.get_hosts().to_vec()).collect();
         assert_eq!(hosts, [[Host::Tcp("h1".into())], [Host::Unix("/tmp/b".into())]]);
         let writable = TargetSessionAttrs::ReadWrite;
         assert!(servers.iter().all(|server| server.get_target_session_attrs() == writable));
+        assert!(servers.iter().all(|s| s.get_load_balance_hosts() == LoadBalanceHosts::Random));
+    }
+
+    #[test]
+    fn a_replica_is_not_used_unless_it_is_named_alone() {
+        let session = |url: &str| {
+            let target = target(url).map_err(|error| error.to_string())?;
+            Ok::<_, String>(target.servers[0].get_target_session_attrs())
+        };
+        let attributes =
+            |value: &str| session(&format!("postgresql://u@h1,h2/d?target_session_attrs={value}"));
+        assert_eq!(session("postgresql://u@h1/d"), Ok(TargetSessionAttrs::Any));
+        let writable = Ok(TargetSessionAttrs::ReadWrite);
+        assert_eq!(session("postgresql:///d?user=u&host=h1,h2"), writable);
+        assert_eq!((attributes("read-write"), attributes("primary")), (writable.clone(), writable));
+        for refused in ["read-only", "standby", "prefer-standby", "writable"] {
+            assert!(attributes(refused).unwrap_err().contains("attrs=read-write"), "{refused}");
+        }
     }
 
     #[test]

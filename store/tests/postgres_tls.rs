@@ -5,7 +5,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// An authority, and a server's certificate for a name.
+/// An authority, a certificate of a server for a name, and one that has expired.
 fn certificates(folder: &Path, name: &str) -> Vec<(String, String)> {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -13,12 +13,16 @@ fn certificates(folder: &Path, name: &str) -> Vec<(String, String)> {
     let authority = params.self_signed(&key).unwrap();
     let issuer = Issuer::new(params, &key);
     let own = KeyPair::generate().unwrap();
-    let certificate =
-        CertificateParams::new(vec![name.to_string()]).unwrap().signed_by(&own, &issuer).unwrap();
+    let mut params = CertificateParams::new(vec![name.to_string()]).unwrap();
+    let certificate = params.signed_by(&own, &issuer).unwrap();
+    params.not_after = rcgen::date_time_ymd(2020, 1, 2);
+    params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    let expired = params.signed_by(&own, &issuer).unwrap();
     let path = |file: &str| folder.join(file).display().to_string();
     vec![
         (path("ca.pem"), authority.pem()),
         (path("server.pem"), certificate.pem()),
+        (path("expired.pem"), expired.pem()),
         (path("server-key.pem"), own.serialize_pem()),
     ]
 }
@@ -41,12 +45,13 @@ fn the_certificate_and_its_name_are_checked() {
             format!("ssl_key_file={}", file("server-key.pem")),
         ])
     });
-    let Some(server) = started.unwrap() else { return };
+    let Some(mut server) = started.unwrap() else { return };
     let root = server.folder().join("ca.pem");
     std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let [certificate, expired] = ["server.pem", "expired.pem"].map(|f| server.folder().join(f));
+    let key = server.folder().join("operator.key");
     let open = |host: &str, parameters: &str| {
         let url = format!("postgresql://martlet@{host}:{port}/postgres?{parameters}");
-        let key = server.folder().join("operator.key");
         Store::open_at(&DatabaseUrl::parse(&url), Some(&key))
     };
     let right = format!("sslmode=verify-full&sslrootcert={}", root.display());
@@ -60,7 +65,17 @@ fn the_certificate_and_its_name_are_checked() {
         assert!(error.contains(part), "{error}");
     };
     // A name that is not in the certificate, and an authority that has not signed it.
-    refused(open("127.0.0.1", &right), "certificate");
-    refused(open("localhost", "sslmode=verify-full"), "certificate");
+    refused(open("127.0.0.1", &right), "write a name of the server's certificate");
+    refused(open("localhost", "sslmode=verify-full"), "sslrootcert");
     refused(open("localhost", "sslmode=prefer"), "sslmode=verify-full");
+    // It expires while the store is open, and is renewed.
+    let right_one = std::fs::read(&certificate).unwrap();
+    std::fs::copy(&expired, &certificate).unwrap();
+    server.restart().unwrap();
+    let error = store.count().unwrap_err().to_string();
+    assert!(error.contains("renew the server's certificate"), "{error}");
+    refused(open("localhost", &right), "renew the server's certificate");
+    std::fs::write(&certificate, right_one).unwrap();
+    server.restart().unwrap();
+    assert_eq!(store.count().unwrap(), 1);
 }

@@ -384,8 +384,10 @@ fn programs_of_different_versions_run_at_one_server_until_a_contraction() {
          later TEXT")
     .unwrap();
     database.open().add(&[subscriber()], true).unwrap();
-    // What it needs was removed: refused with what to do.
-    run("UPDATE martlet_schema SET version = 3").unwrap();
+    // What it needs was removed: refused with what to do, also while it runs.
+    run("UPDATE martlet_schema SET version = 3; ALTER TABLE subscriber DROP COLUMN gpsi").unwrap();
+    let failed = store.list("", 10).err().unwrap().to_string();
+    assert!(failed.contains("start that version here, too"), "{failed}");
     let refused = Store::open_at(&database.url(), Some(&database.key_file())).err().unwrap();
     assert!(refused.to_string().contains("use a newer one"), "{refused}");
 }
@@ -401,4 +403,8 @@ fn the_error_of_a_user_who_may_not_create_tables_has_the_remedy() {
     let unknown = DatabaseUrl::parse(&server.url().replace("/postgres", "/nowhere"));
     let refused = Store::open_at(&unknown, None).err().unwrap();
     assert!(refused.to_string().contains("nowhere"), "{refused}");
+    assert!(refused.to_string().contains("createdb"), "{refused}");
+    let gone = DatabaseUrl::parse("postgresql://martlet@127.0.0.1:1/postgres");
+    let refused = Store::open_at(&gone, None).err().unwrap();
+    assert!(refused.to_string().contains("correct host and port of the URL"), "{refused}");
 }

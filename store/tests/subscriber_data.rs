@@ -244,7 +244,11 @@ fn contexts_are_read_before_they_are_written_and_removed_ones_are_absent() {
 fn prepared_statements_survive_a_failover_to_a_streaming_replica() {
     let Some(mut primary) = TestPostgres::start("primary").unwrap() else { return };
     let mut replica = TestReplica::of(&primary).unwrap();
-    let url = format!("{}&statement_timeout=20000", primary.url_with(&replica));
+    // The replica first: the server that accepts writes is used without a parameter, too.
+    let both = primary.url_with(&replica);
+    let hosts = both.split(['@', '/']).find_map(|part| part.split_once(',')).unwrap();
+    let hosts = format!("{},{}", hosts.1, hosts.0);
+    let url = format!("postgresql://martlet@{hosts}/postgres?statement_timeout=20000");
     let (store, data) = open(&primary, &url);
     store.add(&[subscriber(1), subscriber(2)], false).unwrap();
     run(async {
