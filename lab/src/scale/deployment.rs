@@ -111,22 +111,25 @@ fn yaml(folder: &Path, database: &str, deployment: Deployment, member: u8, name:
         file(&oam),
         file("martlet.history"),
     );
+    let pools: Vec<String> = (0..members).map(|member| deployment.pool(member)).collect();
+    text += &format!("upf:\n  dnns: [{{ name: internet, pools: [{}] }}]\n", pools.join(", "));
+    if member == 0 {
+        let others: Vec<String> =
+            (1..members).map(|member| format!("{}/32", host(1, member))).collect();
+        let allowed = [vec!["127.0.0.7/32".to_string()], others].concat().join(", ");
+        let sessions = deployment.ues.max(1000);
+        text += &format!(
+            "  n4: {{ allow: [{allowed}], sessions: {sessions} }}\n  kernel: {{ sessions: \
+             {sessions} }}\n"
+        );
+    }
     text += "smf:\n";
     if deployment.database != Database::Sqlite {
         text += &format!("  set: {{ id: \"1\", member: {}, priority: 1 }}\n", member + 1);
     }
     text += &format!("  dnns: [{{ name: internet, pool: {} }}]\n", deployment.pool(member));
     if member == 0 {
-        let others: Vec<String> =
-            (1..members).map(|member| format!("{}/32", host(1, member))).collect();
-        let allowed = [vec!["127.0.0.7/32".to_string()], others].concat().join(", ");
-        let pools: Vec<String> = (0..members).map(|member| deployment.pool(member)).collect();
-        let (pools, sessions) = (pools.join(", "), deployment.ues.max(1000));
-        return text
-            + &format!(
-                "upf:\n  n4: {{ allow: [{allowed}], sessions: {sessions} }}\n  kernel: {{ \
-                 sessions: {sessions} }}\n  dnns: [{{ name: internet, pools: [{pools}] }}]\n"
-            );
+        return text;
     }
     if name == "smf" {
         text += &format!("  n4: {{ bind: {} }}\n", host(1, member));
