@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful bench bench-update \
+.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install uninstall dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful bench bench-update \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-fuzz packages-guest packages-lab packages-bench packages-channels packages-dist lab-upf oracles
 
@@ -58,18 +58,13 @@ release-lab: packages-build ## Build target/release/martlet-lab, the experiments
 	$(CARGO) build --release --locked -p martlet-lab -p martlet-lab-endpoint
 
 # The switch and the lab are installed where they have been built.
-install: release ## Install martlet with manual pages and completions, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
+install: release ## Install martlet with its unit, configuration, manual pages and completions, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
 	$(CARGO) build --release --locked -p martlet-fabric-c
-	for program in martlet martlet-switch martlet-lab martlet-lcs; do \
-		[ ! -x "target/release/$$program" ] || DESTDIR="$(DESTDIR)" \
-			deploy/install/program.sh "target/release/$$program" "$(PREFIX)/bin"; \
-	done
+	DESTDIR="$(DESTDIR)" deploy/install/files.sh install target/release "$(PREFIX)"
 	DESTDIR="$(DESTDIR)" fabric/c/install.sh target/release "$(PREFIX)"
-	install -d $(addprefix "$(DESTDIR)$(PREFIX)"/share/,man/man1 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
-	target/release/martlet man "$(DESTDIR)$(PREFIX)/share/man/man1"
-	target/release/martlet completions bash > "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/martlet"
-	target/release/martlet completions zsh > "$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_martlet"
-	target/release/martlet completions fish > "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/martlet.fish"
+
+uninstall: ## Remove what `make install` installed; configuration and data stay
+	DESTDIR="$(DESTDIR)" deploy/install/files.sh uninstall target/release "$(PREFIX)"
 
 # FROM=target/debug packs the programs of another build, which is not built then.
 FROM = target/dist

@@ -4,7 +4,8 @@
 #
 #     deploy/deb/test.sh FOLDER          FOLDER has the packages, see build.sh
 #     deploy/deb/test.sh --short FROM    only packs the program of FROM (cargo's output folder), and
-#                                        checks the package's files; 77 if tools are missing
+#                                        checks the files of the package and of `make install`; 77
+#                                        if tools are missing
 #
 # Without systemd in the root, the program runs with the user, the capabilities and the folders of
 # the unit, and without the unit's other restrictions (system calls, devices, namespaces):
@@ -33,8 +34,45 @@ short() {
     check_files "$root"
     "$root/usr/bin/martlet" check "$root/etc/martlet/martlet.yaml"
     python3 "$here/../dist/check_components.py" "$folder/martlet.cdx.json"
+    check_install "$root/usr/bin" "$PWD/$folder/installed"
     rm -rf "$folder"
-    step "the package has its files"
+    step "the package and \`make install\` have their files"
+}
+
+# What `make install` installs after DESTDIR, and what `make uninstall` leaves.
+check_install() { # FROM DESTDIR
+    local file unit=$2/usr/local/lib/systemd/system/martlet.service left
+    DESTDIR=$2 deploy/install/files.sh install "$1" /usr/local >/dev/null
+    for file in bin/martlet lib/systemd/system/martlet.service lib/sysusers.d/martlet.conf \
+        share/man/man1/martlet.1 share/man/man1/martlet-up.1 \
+        share/bash-completion/completions/martlet share/zsh/site-functions/_martlet \
+        share/fish/vendor_completions.d/martlet.fish share/doc/martlet/defaults.yaml \
+        share/doc/martlet/examples/xdp.conf; do
+        [ -s "$2/usr/local/$file" ] || fail "make install: /usr/local/$file is missing"
+    done
+    # The unit is that of the package, but for the program.
+    diff <(sed 's|^ExecStart=/usr/local/bin/|ExecStart=/usr/bin/|' "$unit") \
+        deploy/systemd/martlet.service || fail "make install changes more than the unit's program"
+    grep -qx 'ExecStart=/usr/local/bin/martlet up -c /etc/martlet/martlet.yaml' "$unit" ||
+        fail "the unit does not start the installed program"
+    "$2/usr/local/bin/martlet" check "$2/etc/martlet/martlet.yaml"
+    if command -v systemd-sysusers >/dev/null; then
+        mkdir -p "$2/etc"
+        systemd-sysusers --root="$2" "$2/usr/local/lib/sysusers.d/martlet.conf"
+        grep -q '^martlet:' "$2/etc/passwd" || fail "systemd-sysusers makes no user martlet"
+        rm -f "$2"/etc/.pwd.lock "$2"/etc/{passwd,group,shadow,gshadow}*
+    fi
+    # A second installation keeps the administrator's configuration, and so does the removal.
+    echo '# changed' >> "$2/etc/martlet/martlet.yaml"
+    DESTDIR=$2 deploy/install/files.sh install "$1" /usr/local >/dev/null
+    DESTDIR=$2 deploy/install/files.sh uninstall "$1" /usr/local >/dev/null
+    left=$(cd "$2" && find . -type f -o -type l)
+    [ "$left" = ./etc/martlet/martlet.yaml ] || fail "make uninstall leaves: $left"
+    grep -qx '# changed' "$2/etc/martlet/martlet.yaml" || fail "make install overwrote a file"
+    # A prefix that systemd does not read.
+    DESTDIR=$2 deploy/install/files.sh install "$1" /opt/martlet >/dev/null
+    grep -q '^ExecStart=/opt/martlet/bin/martlet ' "$2/etc/systemd/system/martlet.service" ||
+        fail "the unit for /opt/martlet is not in /etc/systemd/system"
 }
 
 # What the package installs, and the paths that the unit names.
