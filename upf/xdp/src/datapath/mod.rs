@@ -50,7 +50,7 @@ mod usage;
 mod waiting;
 
 use crate::loader::{
-    Mode, NatTimes, Program, Programs, Sizes, WrittenPerimeter, nat_settings, types,
+    Losses, Mode, NatTimes, Program, Programs, Sizes, WrittenPerimeter, nat_settings, types,
 };
 pub use crate::loader::{Verdict, XdpError};
 use batching::Batching;
@@ -65,7 +65,8 @@ use martlet_upf_datapath::early::EarlyPackets;
 use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::{Perimeter, Sources};
 use martlet_upf_datapath::telemetry::{
-    CaptureRequest, CaptureStatus, PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic,
+    CaptureRequest, CaptureStatus, InterfaceLoss, PdrTraffic, TableUsage, TraceBatch, TraceRequest,
+    Traffic,
 };
 use martlet_upf_datapath::{
     Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping,
@@ -171,6 +172,9 @@ pub struct XdpDatapath {
     batching: Batching,
     /// Interfaces with programs.
     ports: Vec<(String, Mode)>,
+    losses: Option<Losses>,
+    /// All interfaces that programs send to, by index.
+    interfaces: HashMap<u32, String>,
 }
 
 impl XdpDatapath {
@@ -299,6 +303,9 @@ impl XdpDatapath {
             let names = link::network_instance_names(config, n);
             ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
         }
+        let named = ends.iter().map(|(_, name, ifindex)| (*ifindex, name.clone()));
+        let known = ports.iter().map(|(name, ifindex, _)| (*ifindex, name.clone()));
+        let interfaces: HashMap<u32, String> = named.chain(known).collect();
         let restoration = Duration::from_secs(config.n3.restoration_s);
         let controller =
             Controller::attach(&programs, ends, &ports, config.xdp.pin.as_deref(), restoration);
@@ -312,6 +319,10 @@ impl XdpDatapath {
                 ports.iter().find(|(_, known, _)| *known == ifindex).map(|(name, ..)| name.clone());
             modes.push((name.unwrap_or_default(), mode));
         }
+        let losses = Losses::count(interfaces.keys().copied());
+        let losses = losses.inspect_err(|error| {
+            tracing::warn!(%error, "losses of interfaces behind XDP are not counted");
+        });
         let burst = config.xdp.error_indications_per_second;
         programs.buckets.write(0, response_bucket(burst));
         let mut ring = Ring::open(&programs).map_err(text)?;
@@ -376,6 +387,8 @@ impl XdpDatapath {
             _addresses: addresses,
             batching,
             ports: modes,
+            losses: losses.ok(),
+            interfaces,
         })
     }
 }
@@ -592,6 +605,15 @@ impl Datapath for XdpDatapath {
         self.forwarder.tables()
     }
 
+    fn interface_losses(&self) -> Vec<InterfaceLoss> {
+        let losses = self.losses.iter().flat_map(Losses::read);
+        let named = losses.filter_map(|loss| {
+            let interface = self.interfaces.get(&loss.ifindex)?.clone();
+            Some(InterfaceLoss { interface, reason: loss.reason, packets: loss.packets })
+        });
+        named.collect()
+    }
+
     fn trace(&self, request: TraceRequest) -> Result<TraceBatch, CommandError> {
         Ok(self.forwarder.trace(request))
     }
@@ -635,6 +657,14 @@ impl Datapath for XdpDatapath {
             .iter()
             .map(|(name, mode)| serde_json::json!({"name": name, "mode": mode.name()}))
             .collect();
-        serde_json::json!({"interfaces": interfaces, "tables": self.forwarder.fill()})
+        let lost: Vec<serde_json::Value> = self
+            .interface_losses()
+            .into_iter()
+            .map(|loss| {
+                serde_json::json!({"interface": loss.interface, "reason": loss.reason,
+                    "packets": loss.packets})
+            })
+            .collect();
+        serde_json::json!({"interfaces": interfaces, "tables": self.forwarder.fill(), "lost": lost})
     }
 }
