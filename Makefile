@@ -95,10 +95,10 @@ arm64: packages-arm64 ## Build all but the DPDK switch for arm64 (target/aarch64
 helm-test: packages-helm ## Check the Helm chart: helm lint, its schema, Kubernetes' schemas, the rendered manifests (builds helm with Go)
 	deploy/helm/test.sh
 
-demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary (uses root for namespaces)
+demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary and write its picture, target/martlet-demo.svg (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
-	$(AS_ROOT) deploy/demo/run.sh target/release/martlet
+	MARTLET_DEMO_PICTURE=target/martlet-demo.svg $(AS_ROOT) deploy/demo/run.sh target/release/martlet
 
 demo-switch: packages-demo release release-switch ## The same with a programmable switch: a UE's download moves onto it while it runs
 	$(AS_ROOT) deploy/demo/switch.sh target/release/martlet

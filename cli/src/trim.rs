@@ -1,5 +1,6 @@
-//! Unmaps code that only the start of a process needed, such as the parsers of configuration and
-//! arguments. It would count as resident memory in each of ten processes.
+//! Returns memory that only the start of a process needed, such as the code, the heap and the stack
+//! of the parsers of configuration and arguments. It would count as resident in each of ten
+//! processes.
 #![allow(unsafe_code)]
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,8 +12,13 @@ const START_TIME: Duration = Duration::from_secs(2);
 pub fn after_start() {
     tokio::spawn(async {
         tokio::time::sleep(START_TIME).await;
-        match code().map(|code| unmap(CODE.get_or_init(|| code))) {
-            Ok(bytes) => tracing::debug!(bytes, "unmapped code of the start"),
+        return_freed_memory();
+        match std::fs::read_to_string("/proc/self/maps") {
+            Ok(maps) => {
+                let stack = return_stack(&maps);
+                let code = unmap(CODE.get_or_init(|| code(&maps)));
+                tracing::debug!(code, stack, "unmapped code and stack of the start");
+            }
             Err(error) => tracing::debug!(%error, "code of the start stays mapped"),
         }
         // The last read of /proc/self: from now on no process of the same user may read it.
@@ -47,8 +53,8 @@ pub fn again() {
     }
 }
 
-/// Returns freed memory of the start to the kernel: the description of an API is a megabyte of
-/// small values, which is made once and dropped.
+/// Returns freed memory of the start to the kernel: half of the heap was that of the parsers, and
+/// the description of an API is a megabyte of small values, which is made once and dropped.
 pub fn return_freed_memory() {
     // SAFETY: the allocator takes its locks for it, and only pages without live blocks are
     // released.
@@ -58,12 +64,44 @@ pub fn return_freed_memory() {
     }
 }
 
+/// Bytes below the frame of the caller that stay: those of the functions that it calls here.
+const STACK_IN_USE: usize = 32 << 10;
+
+/// Unmaps the pages of this thread's stack that nothing uses now, and returns their number of
+/// bytes. `maps` are the mappings of this process.
+// Inlined, its variable could be far above the end of the caller's frame.
+#[inline(never)]
+fn return_stack(maps: &str) -> usize {
+    let frame = 0u8;
+    let here = std::ptr::from_ref(&frame) as usize;
+    // SAFETY: reads a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // The kernel extends the length to whole pages, which have 64 KB on some arm64 machines.
+    let page = usize::try_from(page).unwrap_or(64 << 10);
+    let Some((start, end)) = unused_stack(maps, here, page) else { return 0 };
+    // SAFETY: the range is the lower part of the mapping that has this frame. That is the stack of
+    // this thread, which grows down and has a gap or a guard page below, so no other data is in
+    // the mapping. The range ends below all frames: what is there was left by functions that have
+    // returned, and reads as zero when a later call uses it.
+    let done =
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+    if done == 0 { end - start } else { 0 }
+}
+
+/// The part of the mapping with the address `here` that is further below it than
+/// [`STACK_IN_USE`], in whole pages.
+fn unused_stack(maps: &str, here: usize, page: usize) -> Option<(usize, usize)> {
+    let (start, _) =
+        maps.lines().filter_map(range_of).find(|(start, end)| (*start..*end).contains(&here))?;
+    let end = here.checked_sub(STACK_IN_USE)? / page * page;
+    (start < end).then_some((start, end))
+}
+
 /// The mappings of the program's own code.
-fn code() -> std::io::Result<Vec<(usize, usize)>> {
-    let program = std::fs::read_link("/proc/self/exe")?;
-    let maps = std::fs::read_to_string("/proc/self/maps")?;
+fn code(maps: &str) -> Vec<(usize, usize)> {
+    let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     let program = program.to_str().unwrap_or_default();
-    Ok(maps.lines().filter_map(|line| code_of(line, program)).collect())
+    maps.lines().filter_map(|line| code_of(line, program)).collect()
 }
 
 /// Unmaps code and returns the number of bytes. Code that is called later is mapped again from the
@@ -86,12 +124,16 @@ fn unmap(code: &[(usize, usize)]) -> usize {
 /// The address range of a line of `/proc/self/maps` (proc_pid_maps(5)), if it is code of the
 /// program. Relocated data is excluded: it is not executable.
 fn code_of(line: &str, program: &str) -> Option<(usize, usize)> {
-    let mut fields = line.split_ascii_whitespace();
-    let (range, permissions) = (fields.next()?, fields.next()?);
-    let path = fields.nth(3)?;
-    let (start, end) = range.split_once('-')?;
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    let (permissions, path) = (fields.next()?, fields.nth(3)?);
+    if permissions == "r-xp" && path == program { range_of(line) } else { None }
+}
+
+/// The address range of a line of `/proc/self/maps`.
+fn range_of(line: &str) -> Option<(usize, usize)> {
+    let (start, end) = line.split_once(' ')?.0.split_once('-')?;
     let address = |text| usize::from_str_radix(text, 16).ok();
-    (permissions == "r-xp" && path == program).then_some((address(start)?, address(end)?))
+    Some((address(start)?, address(end)?))
 }
 
 #[cfg(test)]
@@ -138,8 +180,44 @@ mod tests {
         // Runs code that is not needed afterwards.
         let _ = martlet::config::Config::load(None).unwrap();
         let before = mapped();
-        assert!(unmap(&code().unwrap()) > 0);
+        assert!(unmap(&code(&std::fs::read_to_string("/proc/self/maps").unwrap())) > 0);
         let after = mapped();
         assert!(after < before, "{before} KB, then {after} KB");
+    }
+
+    /// Writes a frame of 400 KB.
+    #[inline(never)]
+    fn use_much_stack() -> usize {
+        let frame = std::hint::black_box([1u8; 400 << 10]);
+        frame.iter().map(|byte| usize::from(*byte)).sum()
+    }
+
+    /// Resident kilobytes of the mapping that has an address.
+    fn resident(here: usize) -> u64 {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = maps.lines().skip_while(|line| {
+            range_of(line).is_none_or(|(start, end)| !(start..end).contains(&here))
+        });
+        let rss = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+        rss.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    #[test]
+    fn stack_of_functions_that_have_returned_is_unmapped() {
+        let local = 0x5eed_u64;
+        let here = std::ptr::from_ref(&local) as usize;
+        assert_eq!(use_much_stack(), 400 << 10);
+        let before = resident(here);
+        let bytes = return_stack(&std::fs::read_to_string("/proc/self/maps").unwrap());
+        let after = resident(here);
+        assert!(bytes >= 350 << 10 && after + 300 < before, "{bytes}; {before} KB, {after} KB");
+        // Frames in use are as before, and the stack can be used again.
+        assert_eq!((std::hint::black_box(local), use_much_stack()), (0x5eed, 400 << 10));
+        assert_eq!(unused_stack("1000-9000 rw-p 0 00:00 0\n", 0x8fff, 4096), None);
+        let (start, end) = (0x10_0000, 0x1f_0000);
+        let line = "100000-200000 rw-p 00000000 00:00 0   [stack]\n";
+        assert_eq!(unused_stack(line, end + STACK_IN_USE + 8, 4096), Some((start, end)));
+        let large = unused_stack(line, end + STACK_IN_USE - 8, 0x1_0000);
+        assert_eq!(large, Some((start, end - 0x1_0000)));
     }
 }

@@ -171,6 +171,14 @@ fn an_import_or_export_that_would_lose_fields_needs_lossy() {
     assert!(error.contains("service_area: imsi-00101"), "{error}");
     assert!(folders.ok(&["export", "--format", "open5gs", "--lossy"]).contains(IMSI));
     assert!(folders.fails(&["import", "--lossy", &file]).contains("exists"));
+    // Of several files, an error names the one that is wrong, and none is imported.
+    let line =
+        |imsi: u64, key: &str| format!("imsi,key,opc\n00101000000010{imsi},{key},{}\n", KEYS[3]);
+    let good = folders.file("good.csv", &line(1, KEYS[1]));
+    let wrong = folders.file("wrong.csv", &line(2, "465b"));
+    let error = folders.fails(&["import", &good, &wrong]);
+    assert!(error.contains("wrong.csv: line 2: ") && !error.contains("good.csv"), "{error}");
+    assert!(!error.contains("465b") && !folders.ok(&["list"]).contains("001010000000101"));
 }
 
 #[test]

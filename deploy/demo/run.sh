@@ -2,6 +2,8 @@
 # Runs a core, a gNB and a phone in a network namespace, and removes all of it afterwards.
 #
 #     deploy/demo/run.sh PROGRAM      as root; PROGRAM is the path of `martlet`
+#
+# MARTLET_DEMO_PICTURE is the file for the picture (martlet-demo.svg).
 set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then
@@ -9,6 +11,8 @@ if [ "${1:-}" != --inside ]; then
         echo "The demo makes a network namespace: run it as root." >&2
         exit 1
     fi
+    MARTLET_DEMO_PICTURE=$(realpath -m "${MARTLET_DEMO_PICTURE:-martlet-demo.svg}")
+    export MARTLET_DEMO_PICTURE
     exec unshare --net bash "$0" --inside "$(realpath "${1:?name the path of martlet}")"
 fi
 
@@ -65,16 +69,23 @@ server=$!
 sed "s|{martlet}|$martlet|" "$here/scenario.yaml" > scenario.yaml
 "$martlet" --log warn ran -c scenario.yaml > steps || { cat steps >&2; exit 1; }
 
-# Minimum, average and maximum of `ping -q`; the rate that the receiver of iperf3 had.
+# Minimum, average and maximum of `ping`; the rate that the receiver of iperf3 had.
 round_trips() {
     awk -F'[ /]' '/^rtt/ { print $7 " ms min, " $8 " ms avg, " $9 " ms max" }' "$1"
 }
 rate() { awk '/receiver/ { print $7, $8 }' "$1" | sed 's|Mbits/sec|Mbit/s|'; }
 cat steps
 echo
-echo "Positions of the phone, and their true errors:"
+echo "Two positions of the phone, and their true errors:"
 sed 's/^/    /' located
 echo
 echo "What the phone measured over its PDU session:"
 printf '    %-13s %s\n' "round trip" "$(round_trips ping)" \
     "uplink" "$(rate uplink)" "downlink" "$(rate downlink)"
+echo
+echo "Twelve positions while it moves, and all that was measured:"
+"$martlet" demo --draw . --picture "$MARTLET_DEMO_PICTURE"
+# The picture belongs to the user who called sudo.
+[ -z "${SUDO_UID:-}" ] || chown "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$MARTLET_DEMO_PICTURE"
+echo
+echo "The picture of it: $MARTLET_DEMO_PICTURE"

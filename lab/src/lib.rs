@@ -9,6 +9,7 @@
 //! | [`memory`] | memory of a UE at each function |
 //! | [`instructions`] | instructions of codecs, calls and procedures |
 //! | [`scale`] | many UEs: registration storm, memory, recovery after a crash |
+//! | [`provisioning`] | import of many subscribers, and the start of a core with them |
 //! | [`serve`] | quick runs for the console |
 //! | [`sbi`] | cost of a service call for each transport |
 //! | [`upf`] | cost of packets and sessions in the user plane, after XupfPI |
@@ -35,6 +36,7 @@ mod plot;
 mod process_usage;
 mod progress;
 mod promises;
+pub mod provisioning;
 pub mod reproduce;
 pub mod sbi;
 pub mod scale;

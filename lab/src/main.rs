@@ -4,8 +4,8 @@
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use martlet_lab::{
-    console, control_plane, idle, instructions, lcs_upp, memory, reproduce, sbi, scale, serve,
-    switch, upf,
+    console, control_plane, idle, instructions, lcs_upp, memory, provisioning, reproduce, sbi,
+    scale, serve, switch, upf,
 };
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -44,6 +44,8 @@ enum Command {
     Instructions(instructions::InstructionsArgs),
     /// Memory of a UE at each network function, by its state
     Memory(memory::MemoryArgs),
+    /// Import of many subscribers, and the start of a core with them
+    Provisioning(provisioning::ProvisioningArgs),
     /// Many UEs: a registration storm, registrations per second, memory, recovery after a crash
     Scale(scale::ScaleArgs),
     /// Cost of packets and sessions in the user plane
@@ -105,6 +107,7 @@ fn run(command: Command) -> Result<()> {
         Command::Idle(args) => idle::run(&args)?,
         Command::Instructions(args) => instructions::run(&args)?,
         Command::Memory(args) => memory::run(&args)?,
+        Command::Provisioning(args) => provisioning::run(&args)?,
         Command::Scale(args) => scale::run(&args)?,
         Command::Upf(args) => upf::run(&args)?,
         Command::Switch(args) => switch::run(&args)?,

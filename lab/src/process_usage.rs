@@ -58,6 +58,11 @@ pub(crate) fn resident_kb(pid: u32) -> u64 {
     field_kb(pid, "status", "VmRSS:")
 }
 
+/// The most kilobytes that a process had resident so far; 0 for one that has ended.
+pub(crate) fn peak_resident_kb(pid: u32) -> u64 {
+    field_kb(pid, "status", "VmHWM:")
+}
+
 /// Proportional set size of a process in kilobytes. Processes share the count of shared pages.
 pub(crate) fn proportional_kb(pid: u32) -> u64 {
     field_kb(pid, "smaps_rollup", "Pss:")
@@ -89,6 +94,6 @@ mod tests {
         assert!(used.cpu_ns > 100_000 && used.switches >= 1, "{used:?}");
         assert!(cpu_ns(pid) > cpu_before + 100_000);
         assert!(resident_kb(pid) > 500 && proportional_kb(pid) > proportional_data_kb(pid));
-        assert!(proportional_data_kb(pid) > 0);
+        assert!(proportional_data_kb(pid) > 0 && peak_resident_kb(pid) >= resident_kb(pid));
     }
 }

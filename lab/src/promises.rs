@@ -124,6 +124,15 @@ const PROMISES: &[Promise] = &[
         ],
     },
     Promise {
+        lab: "provisioning",
+        what: "100,000 subscribers: import as CSV and JSON; its memory; start to an empty core's",
+        bounds: &[
+            at_most(5.0, 1.0, "import.{csv,json}.subscribers100000.p50"),
+            at_most(100.0, 1.0, "import.{csv,json}.subscribers100000.peak"),
+            at_most(1.2, 1.0, "start.full_over_empty.subscribers100000.ratio"),
+        ],
+    },
+    Promise {
         lab: "scale",
         what: "10,000 UEs: registrations per second; RSS; restart",
         bounds: &[

@@ -223,6 +223,21 @@ fn scale_measures_registered_ues_at_sets_and_a_takeover_of_their_sessions() {
 }
 
 #[test]
+fn provisioning_measures_imports_and_starts() {
+    in_namespace(|| async {
+        let lab = Lab::run("provisioning", &["--quick"])?;
+        let ids = ["import.csv", "import.json", "export.json", "list", "start.empty", "start.full"];
+        for id in ids.map(|id| format!("{id}.subscribers2000")) {
+            lab.between(0.0, 60.0, &[&format!("{id}.p50")])?;
+            lab.between(1.0, 400.0, &[&format!("{id}.peak")])?;
+        }
+        lab.between(0.1, 10.0, &["start.full_over_empty.subscribers2000.ratio"])?;
+        ensure!(lab.text("raw.csv")?.lines().count() == 1 + 4 + 2);
+        Ok(())
+    });
+}
+
+#[test]
 fn idle_measures_cpu_time_and_memory_of_an_idle_core() {
     in_namespace(|| async {
         let lab = Lab::run("idle", &["--quick", "--sbi", "fabric"])?;

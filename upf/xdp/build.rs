@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 fn main() {
     println!("cargo:rerun-if-changed=bpf");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
-    let built = SkeletonBuilder::new()
-        .source("bpf/programs.bpf.c")
-        .clang_args(arguments())
-        .build_and_generate(out.join("programs.skel.rs"));
-    if let Err(error) = built {
-        panic!(
-            "bpf/programs.bpf.c does not compile; it needs clang 14 or newer, libelf-dev, \
-             zlib1g-dev and linux-libc-dev (`make build` installs them): {error:#}"
-        );
+    for name in ["programs", "losses"] {
+        let source = format!("bpf/{name}.bpf.c");
+        let built = SkeletonBuilder::new()
+            .source(&source)
+            .clang_args(arguments())
+            .build_and_generate(out.join(format!("{name}.skel.rs")));
+        if let Err(error) = built {
+            panic!(
+                "{source} does not compile; it needs clang 14 or newer, libelf-dev, zlib1g-dev \
+                 and linux-libc-dev (`make build` installs them): {error:#}"
+            );
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use hyper::Method;
 use martlet_lcs_position::GeoPoint;
 use martlet_sbi::path_segment;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,8 @@ pub struct LocateArgs {
     /// With --every: stop after a number of positions [default: run until Ctrl-C]
     #[arg(long, requires = "every", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Show the error of the position. A simulated UE writes its true position into this folder
+    /// Show the error of the position, in JSON as `truth`. A simulated UE writes its true position
+    /// into this folder
     #[arg(long, value_name = "FOLDER")]
     truth: Option<PathBuf>,
     /// Print JSON: LocationData (TS 29.572), and the transport in `userPlane`; with --every, one
@@ -106,14 +107,16 @@ pub fn run(args: LocateArgs) -> Result<()> {
 
 async fn once(core: &CoreClient, supi: &str, args: &LocateArgs) -> Result<()> {
     let start = Instant::now();
-    let position = request(core, supi).await?;
+    let mut position = request(core, supi).await?;
     if args.json {
+        add_truth(&mut position, supi, args)?;
         println!("{}", serde_json::to_string_pretty(&position)?);
         return Ok(());
     }
     println!("{}", render(supi, &position, start.elapsed()));
     if let Some(folder) = &args.truth {
-        println!("  {:.1} m from the true position", error(&folder.join(supi), &position)?);
+        let (_, metres) = truth(&folder.join(supi), &position)?;
+        println!("  {metres:.1} m from the true position");
     }
     Ok(())
 }
@@ -127,7 +130,7 @@ async fn repeat(core: &CoreClient, supi: &str, every: Duration, args: &LocateArg
     for _ in 0..args.count.unwrap_or(u64::MAX) {
         ticks.tick().await;
         let start = Instant::now();
-        let position = match request(core, supi).await {
+        let mut position = match request(core, supi).await {
             Ok(position) => position,
             // A first attempt that fails is an error of the command.
             Err(error) if last.is_none() => return Err(error),
@@ -137,6 +140,7 @@ async fn repeat(core: &CoreClient, supi: &str, every: Duration, args: &LocateArg
             }
         };
         if args.json {
+            add_truth(&mut position, supi, args)?;
             println!("{position}");
         } else {
             if last.is_none() {
@@ -144,7 +148,7 @@ async fn repeat(core: &CoreClient, supi: &str, every: Duration, args: &LocateArg
             }
             let mut line = line(start - began, &position, start.elapsed());
             if let Some(folder) = &args.truth {
-                line += &format!("  {:6.1} m off", error(&folder.join(supi), &position)?);
+                line += &format!("  {:6.1} m off", truth(&folder.join(supi), &position)?.1);
             }
             println!("{line}");
         }
@@ -186,8 +190,17 @@ fn transport(position: &Value) -> String {
     }
 }
 
-/// The distance in metres between a position and the true position in a file.
-fn error(file: &std::path::Path, position: &Value) -> Result<f64> {
+/// Adds the true position and the error in metres, if their folder is given.
+fn add_truth(position: &mut Value, supi: &str, args: &LocateArgs) -> Result<()> {
+    if let Some(folder) = &args.truth {
+        let (at, metres) = truth(&folder.join(supi), position)?;
+        position["truth"] = json!({"lat": at.lat, "lon": at.lon, "error": metres});
+    }
+    Ok(())
+}
+
+/// The true position in a file, and its distance in metres from a position.
+fn truth(file: &std::path::Path, position: &Value) -> Result<(GeoPoint, f64)> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("{}: no simulated UE has written it", file.display()))?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -197,7 +210,8 @@ fn error(file: &std::path::Path, position: &Value) -> Result<f64> {
     let point = &position["locationEstimate"]["point"];
     let number = |name: &str| point[name].as_f64().context("the position has no point");
     let found = GeoPoint { lat: number("lat")?, lon: number("lon")? };
-    Ok(found.distance(&GeoPoint { lat, lon }))
+    let truth = GeoPoint { lat, lon };
+    Ok((truth, found.distance(&truth)))
 }
 
 /// A position as text.
@@ -267,13 +281,14 @@ mod tests {
         std::fs::write(&file, "54.0924 12.0991\n").unwrap();
         let position =
             serde_json::json!({"locationEstimate": {"point": {"lat": 54.0925, "lon": 12.0991}}});
-        let metres = error(&file, &position).unwrap();
+        let (at, metres) = truth(&file, &position).unwrap();
+        assert_eq!((at.lat, at.lon), (54.0924, 12.0991));
         assert!((metres - 11.12).abs() < 0.01, "{metres}");
         std::fs::write(&file, "54.0924").unwrap();
-        assert!(error(&file, &position).is_err());
+        assert!(truth(&file, &position).is_err());
         std::fs::remove_file(&file).unwrap();
         assert!(
-            error(&file, &position)
+            truth(&file, &position)
                 .unwrap_err()
                 .to_string()
                 .contains("no simulated UE has written it")

@@ -45,14 +45,22 @@ impl Format {
 /// Receives the subscribers of an import, one after the other.
 pub type Sink<'a> = dyn FnMut(Subscriber) -> Result<()> + 'a;
 
+/// A text to import.
+pub struct Input {
+    /// Name of the file, which errors then begin with.
+    pub name: Option<String>,
+    /// Its contents.
+    pub text: Box<dyn BufRead>,
+}
+
 /// Reads subscribers and passes each one to `each`. Several inputs may contain parts of the same
 /// subscribers, as free5GC's collections do. Returns the fields that were not imported.
 ///
 /// Memory does not grow with the number of subscribers, except for free5GC's collections.
 ///
 /// # Errors
-/// An input is not of the format, or a subscriber is wrong. The error names it, but never its keys.
-pub fn read(format: Format, inputs: Vec<Box<dyn BufRead>>, each: &mut Sink<'_>) -> Result<Losses> {
+/// An input is not of the format, or a subscriber is wrong. The error names both, but never keys.
+pub fn read(format: Format, inputs: Vec<Input>, each: &mut Sink<'_>) -> Result<Losses> {
     let mut losses = Losses::default();
     let mut checked = |subscriber: Subscriber| {
         subscriber.check().with_context(|| subscriber.supi.clone())?;
@@ -60,23 +68,31 @@ pub fn read(format: Format, inputs: Vec<Box<dyn BufRead>>, each: &mut Sink<'_>) 
     };
     let mut format = format;
     let mut collections = free5gc::Collections::default();
-    for mut input in inputs {
-        if format == Format::Auto {
-            format = detect_text(&mut input)?;
-        }
-        match format {
-            Format::Csv => csv::read(input, &mut checked)?,
-            Format::Ueransim => ueransim::read(input, &mut checked, &mut losses)?,
-            _ => json::documents(input, &mut |document| {
-                if format == Format::Auto {
-                    format = detect(&document)?;
-                }
-                match format {
-                    Format::Open5gs => open5gs::read(document, &mut checked, &mut losses),
-                    Format::Free5gc => collections.add(document),
-                    _ => checked(serde_json::from_value(document)?),
-                }
-            })?,
+    for Input { name, mut text } in inputs {
+        let mut read = || {
+            if format == Format::Auto {
+                format = detect_text(&mut text)?;
+            }
+            let text = std::mem::replace(&mut text, Box::new(std::io::empty()));
+            match format {
+                Format::Csv => csv::read(text, &mut checked),
+                Format::Ueransim => ueransim::read(text, &mut checked, &mut losses),
+                _ => json::documents(text, &mut |document| {
+                    if format == Format::Auto {
+                        format = detect(&document)?;
+                    }
+                    match format {
+                        Format::Open5gs => open5gs::read(document, &mut checked, &mut losses),
+                        Format::Free5gc => collections.add(document),
+                        _ => checked(serde_json::from_value(document)?),
+                    }
+                }),
+            }
+        };
+        let outcome = read();
+        match name {
+            Some(name) => outcome.context(name)?,
+            None => outcome?,
         }
     }
     collections.finish(&mut checked, &mut losses)?;
@@ -212,9 +228,9 @@ pub fn add_losses(
     }
     let mut writer = Writer::new(format, Vec::new(), plmn)?;
     writer.write(subscriber)?;
-    let input: Box<dyn BufRead> = Box::new(std::io::Cursor::new(writer.finish()?));
+    let text = Box::new(std::io::Cursor::new(writer.finish()?));
     let mut again = None;
-    read(format, vec![input], &mut |subscriber| {
+    read(format, vec![Input { name: None, text }], &mut |subscriber| {
         again = Some(subscriber);
         Ok(())
     })?;

@@ -43,8 +43,8 @@ const UERANSIM: &str = "# a UE\nsupi: 'imsi-999700000000001'\nmcc: '999'\nmnc: '
     configured-nssai:\n  - sst: 1\n    sd: 0x0000a7\n  - sst: 2\ndefault-nssai:\n  - sst: 1\n    \
     sd: 0x0000a7\n";
 
-fn input(text: &str) -> Vec<Box<dyn BufRead>> {
-    vec![Box::new(Cursor::new(text.to_string().into_bytes()))]
+fn input(text: &str) -> Vec<Input> {
+    vec![Input { name: None, text: Box::new(Cursor::new(text.to_string().into_bytes())) }]
 }
 
 fn read_text(format: Format, text: &str) -> Result<(Vec<Subscriber>, Losses)> {

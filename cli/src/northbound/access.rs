@@ -7,7 +7,7 @@ use crate::oam_client::{self, Endpoint};
 use crate::reload::{self, Reloader};
 use martlet::config::{Config, database_name};
 use martlet::core::function_names;
-use martlet::exchange::{self, Format};
+use martlet::exchange::{self, Format, Input};
 use martlet::pki::Certificate;
 use martlet::ue_history;
 use martlet_nf::AskSource;
@@ -72,7 +72,8 @@ impl Files {
             _ => Format::Auto,
         };
         let mut subscribers = Vec::new();
-        let input = Box::new(Cursor::new(text.as_bytes().to_vec()));
+        let text = Box::new(Cursor::new(text.as_bytes().to_vec()));
+        let input = Input { name: None, text };
         let read = exchange::read(format, vec![input], &mut |subscriber| {
             subscribers.push(subscriber);
             Ok(())

@@ -11,6 +11,7 @@ use martlet_ran::{
 use martlet_security::Plmn;
 use martlet_tests::{GATEWAY, in_namespace_within, ping, reaches, skip};
 use serde_json::json;
+use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -25,6 +26,30 @@ const LONGEST: Duration = Duration::from_secs(500);
 pub fn tools() -> PathBuf {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/console-tools");
     std::env::var_os("MARTLET_CONSOLE_TOOLS").map_or(default.into(), PathBuf::from)
+}
+
+/// The right to run a browser, until it is dropped.
+pub struct BrowserPermit {
+    /// Locked with flock(2), so that the tests of all processes count.
+    _file: File,
+}
+
+impl BrowserPermit {
+    /// Waits until fewer browsers run than the machine has CPUs, or fewer than two. A test takes it
+    /// before it makes its namespace: the time limit of the test begins there.
+    pub fn acquire() -> BrowserPermit {
+        let count = std::thread::available_parallelism().map_or(2, |cpus| cpus.get().max(2));
+        loop {
+            for number in 0..count {
+                let name = format!("martlet-browser-{number}.lock");
+                let file = File::create(std::env::temp_dir().join(name)).expect("a lock file");
+                if file.try_lock().is_ok() {
+                    return BrowserPermit { _file: file };
+                }
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 /// A script for Node.js that drives Chromium. It prints lines; a line `do WHAT` asks for something,
@@ -187,6 +212,7 @@ fn tasks_of_an_operator_in_chromium() {
     if !BrowserScript::is_possible() {
         return skip("the console in Chromium: `make console-tools` installs what it needs");
     }
+    let _permit = BrowserPermit::acquire();
     in_namespace_within(LONGEST, || async {
         let site = api_site("console")?;
         let config = std::fs::read_to_string(site.config())?;
@@ -297,6 +323,7 @@ fn a_quick_run_of_the_lab_is_started_and_stopped_in_chromium() {
     if !BrowserScript::is_possible() || !program.exists() {
         return skip("a quick run in Chromium: `make console-tools`, and build martlet-lab");
     }
+    let _permit = BrowserPermit::acquire();
     in_namespace_within(LONGEST, || async move {
         let site = api_site("console-lab")?;
         let config = std::fs::read_to_string(site.config())?;

@@ -2,7 +2,7 @@
 //! UEs of two gNBs send, further UPFs are shown with their sum, a UPF without figures has none, and
 //! many gNBs share a box.
 use crate::api::{api_site, first_password};
-use crate::console::BrowserScript;
+use crate::console::{BrowserPermit, BrowserScript};
 use crate::nf_sets::ExtraFunction;
 use crate::site::*;
 use anyhow::{Context, Result, bail};
@@ -58,6 +58,7 @@ fn lines_of_the_picture_have_live_figures_in_chromium() {
     if !BrowserScript::is_possible() {
         return skip("lines in Chromium: `make console-tools` installs what it needs");
     }
+    let _permit = BrowserPermit::acquire();
     in_namespace_within(LONGEST, || async {
         let site = api_site("console-lines")?;
         let (one, other) = (Site::new("console-lines-upf-1")?, Site::new("console-lines-upf-2")?);

@@ -1,7 +1,7 @@
 //! The page of the radio network in a real Chromium, with a gNB whose messages deviate from the
 //! specification.
 use crate::api::{api_site, first_password};
-use crate::console::BrowserScript;
+use crate::console::{BrowserPermit, BrowserScript};
 use crate::site::*;
 use anyhow::{Context, Result, bail};
 use martlet_ran::gnb::N2Link;
@@ -30,6 +30,7 @@ fn deviations_of_a_gnb_are_shown_in_chromium() {
     if !BrowserScript::is_possible() {
         return skip("the radio page in Chromium: `make console-tools` installs what it needs");
     }
+    let _permit = BrowserPermit::acquire();
     in_namespace_within(LONGEST, || async {
         let site = api_site("console-radio")?;
         let core = site.start(&[])?;

@@ -1,6 +1,6 @@
 //! Backup and restore in a real Chromium: the core starts again, and a subscriber is as before.
 use crate::api::{Caller, api_site, first_password, subscriber};
-use crate::console::BrowserScript;
+use crate::console::{BrowserPermit, BrowserScript};
 use anyhow::{bail, ensure};
 use martlet_tests::{in_namespace_within, skip};
 use serde_json::json;
@@ -14,6 +14,7 @@ fn a_subscriber_is_as_before_after_a_restore_in_chromium() {
     if !BrowserScript::is_possible() {
         return skip("restore in Chromium: `make console-tools` installs what it needs");
     }
+    let _permit = BrowserPermit::acquire();
     in_namespace_within(LONGEST, || async {
         let site = api_site("console-restore")?;
         let mut core = Some(site.start(&[])?);

@@ -1,7 +1,7 @@
 //! The page of the user plane in a real Chromium, with a programmable switch in front of the UPF:
 //! the flow of a UE moves to the switch while it is hot, and back.
 use crate::api::{api_site, first_password};
-use crate::console::BrowserScript;
+use crate::console::{BrowserPermit, BrowserScript};
 use crate::site::*;
 use anyhow::{Result, bail, ensure};
 use martlet_ran::{Gnb, GnbConfig, PduSessionRequest};
@@ -83,6 +83,7 @@ fn offload_of_a_hot_flow_is_shown_in_chromium() {
     if !BrowserScript::is_possible() || !switch.exists() {
         return skip("offload in Chromium: `make console-tools`, and build martlet-switch");
     }
+    let _permit = BrowserPermit::acquire();
     in_namespace_within(LONGEST, || async move {
         let namespace = UpfNamespace::new(&switch)?;
         let site = api_site("console-switch")?;

@@ -2,7 +2,7 @@
 //! `MARTLET_CONSOLE_ROWS=100000,100000,10000,10` sets the numbers of subscribers, of those that are
 //! scrolled through, of UEs and of rounds.
 use crate::api::{Caller, first_password};
-use crate::console::BrowserScript;
+use crate::console::{BrowserPermit, BrowserScript};
 use crate::openapi::site_with_token;
 use crate::site::*;
 use anyhow::{Context, Result, bail, ensure};
@@ -97,6 +97,7 @@ fn tables_of_many_rows_stay_usable_in_chromium() {
     }
     let rows = std::env::var("MARTLET_CONSOLE_ROWS").unwrap_or(ROWS.into());
     let longest = Duration::from_secs(if rows == ROWS { 300 } else { 1800 });
+    let _permit = BrowserPermit::acquire();
     in_namespace_within(longest, || async move {
         let counts: Vec<u64> = rows.split(',').map(str::parse).collect::<Result<_, _>>()?;
         let [subscribers, _, count, _] = counts[..] else { bail!("four numbers, not {rows}") };

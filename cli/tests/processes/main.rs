@@ -19,6 +19,7 @@ mod crash_loop;
 mod crash_recovery;
 mod cut_off;
 mod dashboards;
+mod doctor;
 mod flood;
 mod full_disk;
 mod fuzz_stateful;

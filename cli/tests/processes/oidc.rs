@@ -1,6 +1,6 @@
 //! Sign-in with OpenID Connect: a core and a real provider (oidc-provider) on the loopback.
 use crate::api::{ADDRESS, Caller, Response, api_site, first_password};
-use crate::console::{BrowserScript, tools};
+use crate::console::{BrowserPermit, BrowserScript, tools};
 use crate::site::*;
 use anyhow::{Context, Result, bail, ensure};
 use martlet_tests::{in_namespace, in_namespace_within, skip};
@@ -395,6 +395,7 @@ fn the_console_signs_in_with_an_openid_provider_in_chromium() {
     if !is_there() || !BrowserScript::is_possible() {
         return skip("OpenID Connect in Chromium: `make console-tools` installs what it needs");
     }
+    let _permit = BrowserPermit::acquire();
     in_namespace_within(Duration::from_secs(120), || async {
         let provider = start_provider().await?;
         let site = oidc_site("oidc-console")?;

@@ -24,7 +24,8 @@ pub use error::{CommandError, DatapathError, OpenError};
 
 use crate::counters::Counters;
 use crate::telemetry::{
-    CaptureRequest, CaptureStatus, PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic,
+    CaptureRequest, CaptureStatus, InterfaceLoss, PdrTraffic, TableUsage, TraceBatch, TraceRequest,
+    Traffic,
 };
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
@@ -122,6 +123,11 @@ pub trait Datapath: Send + 'static {
 
     /// How full its tables are.
     fn tables(&self) -> Vec<TableUsage> {
+        Vec::new()
+    }
+
+    /// Packets that interfaces lost after the datapath had counted them as forwarded.
+    fn interface_losses(&self) -> Vec<InterfaceLoss> {
         Vec::new()
     }
 

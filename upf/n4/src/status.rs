@@ -123,6 +123,7 @@ impl N4 {
             sessions: self.traffic(max),
             tables: self.datapath.tables(),
             volumes: self.volumes(),
+            interface_losses: self.datapath.interface_losses(),
         }
     }
 

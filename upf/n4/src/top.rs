@@ -1,7 +1,7 @@
 //! The snapshot as JSON for `martlet top`.
 use crate::volumes::LineVolumes;
 use martlet_upf_datapath::counters::{Counters, DropReason};
-use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume, balance};
+use martlet_upf_datapath::telemetry::{InterfaceLoss, TableUsage, Traffic, Volume, balance};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub struct Snapshot {
     pub tables: Vec<TableUsage>,
     /// Bytes of its lines.
     pub volumes: LineVolumes,
+    /// Packets that its interfaces lost.
+    pub interface_losses: Vec<InterfaceLoss>,
 }
 
 /// Nonzero drop counters by reason.

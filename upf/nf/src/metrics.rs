@@ -31,6 +31,7 @@ struct Export {
     bytes: IntCounterVec,
     peer_bytes: IntCounterVec,
     network_bytes: IntCounterVec,
+    interface_losses: IntCounterVec,
     session_packets: IntCounterVec,
     session_bytes: IntCounterVec,
     session_drops: IntCounterVec,
@@ -77,6 +78,14 @@ impl Export {
                 "Forwarded bytes of UEs by data network, without tunnel headers",
                 &["network", "direction"],
             ),
+            interface_losses: counters(
+                "martlet_upf_interface_lost_packets_total",
+                "Packets that an interface lost after XDP had forwarded them, as the kernel's \
+                 tracepoints tell. Reasons: not_accepted (such as a veth whose other end has \
+                 neither GRO nor an XDP program), queue_full, interface_down, too_long, exception, \
+                 other",
+                &["interface", "reason"],
+            ),
             session_packets: counters(
                 "martlet_upf_session_packets_total",
                 "Forwarded packets of a session, for the first upf.telemetry.sessions sessions",
@@ -112,12 +121,13 @@ impl Export {
         }
     }
 
-    fn counters(&self) -> [&IntCounterVec; 7] {
+    fn counters(&self) -> [&IntCounterVec; 8] {
         [
             &self.packets,
             &self.bytes,
             &self.peer_bytes,
             &self.network_bytes,
+            &self.interface_losses,
             &self.session_packets,
             &self.session_bytes,
             &self.session_drops,
@@ -150,6 +160,11 @@ impl Export {
             for (direction, bytes) in DIRECTIONS.into_iter().zip(bytes) {
                 self.network_bytes.with_label_values(&[network, direction]).inc_by(*bytes);
             }
+        }
+        for loss in &snapshot.interface_losses {
+            self.interface_losses
+                .with_label_values(&[loss.interface.as_str(), loss.reason])
+                .inc_by(loss.packets);
         }
         for session in &snapshot.sessions {
             let (seid, ue) = (format!("{:#018x}", session.seid), session.ue.as_str());

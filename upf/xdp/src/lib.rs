@@ -14,6 +14,7 @@
 //! | `nat_transport.h`, `nat_rule_cache.h`, `nat.h` | transport headers, NAT cache in rules, translation |
 //! | `forwarding.h` | encapsulation, next hops, transmission |
 //! | `pipeline.h`, `programs.bpf.c` | packet pipeline, and the programs |
+//! | `losses.bpf.c` | tracepoints that count frames lost after a program |
 //! | `bench.h`, `baseline.h` | packet generator and sink, and a minimal GTP-U baseline |
 //!
 //! The module `loader` loads and attaches the programs and maps their tables; it does not depend on

@@ -99,6 +99,54 @@ fn the_xdp_datapath_forwards_between_plain_veths() {
     }
 }
 
+/// The kernel gives no error to a program whose frames an interface does not take.
+#[test]
+fn packets_that_a_plain_veth_does_not_take_are_counted() {
+    in_namespace(|| {
+        let mut rig = PeersRig::plain(&between_peers(XdpMode::Native), open_datapath);
+        let session = session(&*rig, 1, 7, UE);
+        rig.datapath().apply(&Change::to(&session)).expect("the session");
+        let packet = udp_packet((UE, 9000), (HOST, 7000), &[1; 64]);
+        let packet = g_pdu(7, Some(9), &packet);
+        let lost = |rig: &mut PeersRig| {
+            let losses = rig.datapath().interface_losses();
+            assert!(losses.iter().all(|loss| loss.interface == "n6a"), "{losses:?}");
+            assert!(losses.iter().all(|loss| loss.reason == "not_accepted"), "{losses:?}");
+            losses.iter().map(|loss| loss.packets).sum::<u64>()
+        };
+        let wait = |rig: &mut PeersRig, count: u64| {
+            let is_counted = (0..300).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                lost(rig) == count
+            });
+            assert!(is_counted, "{} lost, not {count}", lost(rig));
+        };
+        // The kernel forwards until the next hop is known.
+        let begins = (0..300).any(|_| {
+            rig.send_n3(&packet);
+            std::thread::sleep(Duration::from_millis(10));
+            lost(&mut rig) > 0
+        });
+        assert!(begins, "nothing is lost, or the loss is not counted");
+        std::thread::sleep(Duration::from_millis(20));
+        let before = lost(&mut rig);
+        (0..10).for_each(|_| rig.send_n3(&packet));
+        wait(&mut rig, before + 10);
+        let status = rig.datapath().details()["lost"].to_string();
+        assert!(status.contains("not_accepted") && status.contains("n6a"), "{status}");
+        // With GRO at the other end they arrive, and no more are lost.
+        rig.network.within(|| {
+            martlet_interface::set_feature("n6b", martlet_interface::Feature::GenericReceive, true)
+                .expect("receive offload");
+        });
+        let socket = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
+        socket.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+        rig.send_n3(&g_pdu(7, Some(9), &udp_packet((UE, 9000), (HOST, 7005), &[2; 64])));
+        assert_eq!(socket.recv(&mut [0; 2048]).expect("the packet arrives"), 64);
+        assert_eq!(lost(&mut rig), before + 10);
+    });
+}
+
 /// As many sessions as an SMF has by default, each with two URRs for both directions, fit the
 /// default tables.
 #[test]

@@ -1,5 +1,5 @@
 //! The kernel's verifier accepts every program.
-use martlet_upf_xdp::{NatTimes, Programs, Sizes, nat_settings, types};
+use martlet_upf_xdp::{Losses, NatTimes, Programs, Sizes, nat_settings, types};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -40,6 +40,11 @@ fn the_kernel_takes_every_program() {
     let start = Instant::now();
     let programs = Programs::load(settings, &sizes).unwrap_or_else(|error| panic!("{error}"));
     eprintln!("loaded in {:?}", start.elapsed());
+    let start = Instant::now();
+    let losses = Losses::count([1]).unwrap_or_else(|error| panic!("{error}"));
+    eprintln!("tracepoints attached in {:?}", start.elapsed());
+    assert_eq!(losses.read(), []);
+    drop(losses);
     let start = Instant::now();
     programs.grace_period().expect("a fence");
     eprintln!("a fence in {:?}", start.elapsed());

@@ -6,9 +6,9 @@ use crate::api_client::Api;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use martlet::exchange::{self, Format, Losses};
+use martlet::exchange::{self, Format, Input, Losses};
 use martlet_store::Subscriber;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
@@ -39,8 +39,10 @@ const QUEUE: usize = 1000;
 fn import_over_api(args: &ImportArgs, api: Api) -> Result<()> {
     let read = |each: &mut dyn FnMut(Subscriber) -> Result<()>| {
         let open = |file: &PathBuf| {
-            let file = std::fs::File::open(file).with_context(|| file.display().to_string())?;
-            Ok(Box::new(BufReader::with_capacity(1 << 16, file)) as Box<dyn BufRead>)
+            let name = file.display().to_string();
+            let opened = std::fs::File::open(file).with_context(|| name.clone())?;
+            let text = Box::new(BufReader::with_capacity(1 << 16, opened));
+            Ok(Input { name: Some(name), text })
         };
         let inputs = args.files.iter().map(open).collect::<Result<Vec<_>>>()?;
         exchange::read(args.format, inputs, each)
@@ -80,24 +82,24 @@ pub(super) fn import(args: &ImportArgs) -> Result<()> {
     let open = |file: &PathBuf| {
         let opened = std::fs::File::open(file).with_context(|| file.display().to_string())?;
         total += opened.metadata()?.len();
-        Ok(opened)
+        Ok((file.display().to_string(), opened))
     };
     let files = args.files.iter().map(open).collect::<Result<Vec<_>>>()?;
     let progress = ProgressBar::new(total);
     let style = "{bar:40} {bytes}/{total_bytes}  {msg} subscribers  {elapsed}";
     progress.set_style(ProgressStyle::with_template(style)?);
-    let inputs: Vec<Box<dyn BufRead + Send>> = files
+    let readers: Vec<_> = files
         .into_iter()
-        .map(|file| {
-            Box::new(BufReader::with_capacity(1 << 16, progress.wrap_read(file)))
-                as Box<dyn BufRead + Send>
-        })
+        .map(|(name, file)| (name, BufReader::with_capacity(1 << 16, progress.wrap_read(file))))
         .collect();
     // A thread reads the files while this one encrypts and writes.
     let (sender, receiver) = sync_channel::<Result<Subscriber>>(QUEUE);
     let format = args.format;
     let reader = std::thread::spawn(move || {
-        let inputs = inputs.into_iter().map(|input| input as Box<dyn BufRead>).collect();
+        let inputs = readers
+            .into_iter()
+            .map(|(name, reader)| Input { name: Some(name), text: Box::new(reader) })
+            .collect();
         let outcome = exchange::read(format, inputs, &mut |subscriber| {
             sender.send(Ok(subscriber)).context("the import was ended")
         });

@@ -50,6 +50,17 @@ pub struct Traffic {
     pub drops: Vec<(DropReason, u64)>,
 }
 
+/// Packets that an interface lost after the datapath had sent them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceLoss {
+    /// Name of the interface.
+    pub interface: String,
+    /// Why, as in metrics.
+    pub reason: &'static str,
+    /// How many.
+    pub packets: u64,
+}
+
 /// How full a table is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableUsage {

@@ -34,7 +34,9 @@ use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_config::{DatapathChoice, Pool, UpfConfig};
 use martlet_upf_datapath::counters::Counters;
-use martlet_upf_datapath::telemetry::{PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic};
+use martlet_upf_datapath::telemetry::{
+    InterfaceLoss, PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic,
+};
 use martlet_upf_datapath::{
     Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping, Usage,
 };
@@ -205,6 +207,10 @@ impl Datapath for SwitchDatapath {
 
     fn tables(&self) -> Vec<TableUsage> {
         lock(&self.state).native.tables()
+    }
+
+    fn interface_losses(&self) -> Vec<InterfaceLoss> {
+        lock(&self.state).native.interface_losses()
     }
 
     fn fullness(&self) -> u8 {

@@ -51,7 +51,7 @@ mod unsupported;
 mod usage;
 mod waiting;
 
-use crate::loader::{Mode, Program, Programs, WrittenPerimeter, types};
+use crate::loader::{Losses, Mode, Program, Programs, WrittenPerimeter, types};
 pub use crate::loader::{Verdict, XdpError};
 use batching::Batching;
 use capture::Captures;
@@ -65,7 +65,8 @@ use martlet_upf_datapath::early::EarlyPackets;
 use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::telemetry::{
-    CaptureRequest, CaptureStatus, PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic,
+    CaptureRequest, CaptureStatus, InterfaceLoss, PdrTraffic, TableUsage, TraceBatch, TraceRequest,
+    Traffic,
 };
 use martlet_upf_datapath::{
     Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping,
@@ -169,6 +170,9 @@ pub struct XdpDatapath {
     batching: Batching,
     /// Interfaces with programs.
     ports: Vec<(String, Mode)>,
+    losses: Option<Losses>,
+    /// All interfaces that programs send to, by index.
+    interfaces: HashMap<u32, String>,
 }
 
 impl XdpDatapath {
@@ -361,6 +365,15 @@ impl Datapath for XdpDatapath {
         self.forwarder.tables()
     }
 
+    fn interface_losses(&self) -> Vec<InterfaceLoss> {
+        let losses = self.losses.iter().flat_map(Losses::read);
+        let named = losses.filter_map(|loss| {
+            let interface = self.interfaces.get(&loss.ifindex)?.clone();
+            Some(InterfaceLoss { interface, reason: loss.reason, packets: loss.packets })
+        });
+        named.collect()
+    }
+
     fn trace(&self, request: TraceRequest) -> Result<TraceBatch, CommandError> {
         Ok(self.forwarder.trace(request))
     }
@@ -404,6 +417,14 @@ impl Datapath for XdpDatapath {
             .iter()
             .map(|(name, mode)| serde_json::json!({"name": name, "mode": mode.name()}))
             .collect();
-        serde_json::json!({"interfaces": interfaces, "tables": self.forwarder.fill()})
+        let lost: Vec<serde_json::Value> = self
+            .interface_losses()
+            .into_iter()
+            .map(|loss| {
+                serde_json::json!({"interface": loss.interface, "reason": loss.reason,
+                    "packets": loss.packets})
+            })
+            .collect();
+        serde_json::json!({"interfaces": interfaces, "tables": self.forwarder.fill(), "lost": lost})
     }
 }

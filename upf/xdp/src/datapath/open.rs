@@ -8,7 +8,7 @@ use super::ring::Ring;
 use super::thread::Thread;
 use super::trace::Tracer;
 use super::{Forwarder, INSTANCES, XdpDatapath, XdpError, port_mode, words};
-use crate::loader::{Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
+use crate::loader::{Losses, Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
 use martlet_upf_config::{N6Mode, UpfConfig};
 use martlet_upf_datapath::perimeter::{Perimeter, Sources};
 use martlet_upf_datapath::{EventSender, OpenError};
@@ -17,6 +17,7 @@ use martlet_upf_kernel::network_instances::NetworkInstances;
 use martlet_upf_kernel::non_ip::NonIpSessions;
 use martlet_upf_kernel::{nat as kernel_nat, perimeter};
 use nix::net::if_::if_nametoindex;
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -55,6 +56,11 @@ pub(super) fn open(
     let programs = Programs::load(settings, &sizes).map_err(failed)?;
     let controller = attach(config, &programs, &link, &ports)?;
     let modes = allow_redirection(&programs, &controller, &ports)?;
+    let interfaces = interfaces(config, &link, &ports);
+    let losses = Losses::count(interfaces.keys().copied());
+    let losses = losses.inspect_err(|error| {
+        tracing::warn!(%error, "losses of interfaces behind XDP are not counted");
+    });
     let burst = config.xdp.error_indications_per_second;
     programs.buckets.write(0, response_bucket(burst));
     let ring = open_ring(config, &programs, &link, &ports)?;
@@ -110,6 +116,8 @@ pub(super) fn open(
         _addresses: addresses,
         batching,
         ports: modes,
+        losses: losses.ok(),
+        interfaces,
     })
 }
 
@@ -171,15 +179,28 @@ fn attach(
     link: &Link,
     ports: &[Port],
 ) -> Result<Arc<Controller>, OpenError> {
+    let ends = ends(config, link);
+    let restoration = Duration::from_secs(config.n3.restoration_s);
+    Controller::attach(programs, ends, ports, config.xdp.pin.as_deref(), restoration)
+        .map_err(failed)
+}
+
+/// The ends of the links with the kernel: program, name and index of each.
+fn ends(config: &UpfConfig, link: &Link) -> Vec<(Program, String, u32)> {
     let (outer, inner) = link::names(config);
     let mut ends = vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
     for (n, (outer, inner)) in (1..).zip(&link.network_instances) {
         let names = link::network_instance_names(config, n);
         ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
     }
-    let restoration = Duration::from_secs(config.n3.restoration_s);
-    Controller::attach(programs, ends, ports, config.xdp.pin.as_deref(), restoration)
-        .map_err(failed)
+    ends
+}
+
+/// All interfaces that programs send to, by index.
+fn interfaces(config: &UpfConfig, link: &Link, ports: &[Port]) -> HashMap<u32, String> {
+    let of_links = ends(config, link).into_iter().map(|(_, name, ifindex)| (ifindex, name));
+    let known = ports.iter().map(|(name, ifindex, _)| (*ifindex, name.clone()));
+    of_links.chain(known).collect()
 }
 
 /// Allows redirection to interfaces with programs in native mode. Returns the mode of each

@@ -1,4 +1,7 @@
 //! `martlet doctor`: checks the machine, and reports what will not work and how to fix it.
+mod firewall;
+mod nftables;
+
 use crate::config_args::ConfigArgs;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -94,7 +97,7 @@ fn examine(config: &Config) -> Vec<Check> {
     checks.extend(addresses(config));
     checks.extend(tun(config));
     checks.push(forwarding(config, &read("/proc/sys/net/ipv4/ip_forward")));
-    checks.extend(firewall(config));
+    checks.extend(firewall::checks(config));
     checks.extend(mtu(config));
     checks.extend(offload(config));
     checks.push(clock());
@@ -226,32 +229,31 @@ fn forwarding(config: &Config, setting: &str) -> Check {
     }
 }
 
-/// A firewall that drops what it forwards, as Docker's does.
-fn firewall(config: &Config) -> Option<Check> {
-    if !matches!(config.upf.n6.mode, N6Mode::Nat | N6Mode::Routing) {
-        return None;
-    }
-    let rules = Command::new("iptables").args(["-S", "FORWARD"]).output().ok()?;
-    Some(forward_policy(&String::from_utf8_lossy(&rules.stdout), &config.upf.n6.interface))
-}
-
-fn forward_policy(rules: &str, interface: &str) -> Check {
-    let accepts = rules.lines().any(|rule| rule.contains(interface) && rule.ends_with("ACCEPT"));
-    match rules.contains("-P FORWARD DROP") && !accepts {
-        true => Check::note(
-            "firewall",
-            "drops forwarded packets by default; the core accepts those of its interface at its \
-             start",
-            format!("iptables -I FORWARD -i {interface} -j ACCEPT, if UEs get no answers"),
-        ),
-        false => Check::good("firewall", "forwards"),
-    }
+/// What a program prints in a network namespace, or its errors; `None` if it is not installed.
+fn output_of(
+    netns: Option<&str>,
+    program: &str,
+    arguments: &[&str],
+) -> Option<Result<String, String>> {
+    let mut command = match netns {
+        None => Command::new(program),
+        Some(name) => {
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", name, program]);
+            command
+        }
+    };
+    let output = command.args(arguments).output().ok()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(text(&output.stderr)),
+    })
 }
 
 /// The interface with an address.
-fn interface_of(ip: IpAddr) -> Option<String> {
-    let output = Command::new("ip").args(["-o", "address"]).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+fn interface_of(netns: Option<&str>, ip: IpAddr) -> Option<String> {
+    let text = output_of(netns, "ip", &["-o", "address"])?.ok()?;
     let line = text.lines().find(|line| line.contains(&format!(" {ip}/")))?;
     line.split_whitespace().nth(1).map(str::to_string)
 }
@@ -261,7 +263,7 @@ fn interface_of(ip: IpAddr) -> Option<String> {
 const TUNNEL_BYTES: u32 = 64;
 
 fn mtu(config: &Config) -> Option<Check> {
-    let interface = interface_of(config.upf.n3.address.ip())?;
+    let interface = interface_of(None, config.upf.n3.address.ip())?;
     let mtu = read(&format!("/sys/class/net/{interface}/mtu")).trim().parse().ok()?;
     Some(fitting_mtu(&interface, mtu, u32::from(config.upf.n6.mtu)))
 }
@@ -291,7 +293,7 @@ fn offload(config: &Config) -> Option<Check> {
     }
     let interface = match config.upf.xdp.interfaces.first() {
         Some(interface) => interface.clone(),
-        None => interface_of(config.upf.n3.address.ip())?,
+        None => interface_of(None, config.upf.n3.address.ip())?,
     };
     let features = Command::new("ethtool").args(["-k", &interface]).output();
     let driver = Command::new("ethtool").args(["-i", &interface]).output();
@@ -447,13 +449,10 @@ mod tests {
             generic_receive_offload("v0", "driver: veth\n", gro),
             generic_receive_offload("eth0", "driver: virtio_net\n", ""),
             forwarding(&xdp, "1\n"),
-            forward_policy("-P FORWARD ACCEPT\n", "martlet-n6"),
-            forward_policy("-P FORWARD DROP\n-A FORWARD -i martlet-n6 -j ACCEPT\n", "martlet-n6"),
             bpf_file_system(&pinned, "bpf /sys/fs/bpf bpf rw 0 0\n").unwrap(),
         ] {
             assert_eq!(check.grade, Grade::Good, "{check}");
         }
         assert_eq!(huge_pages(&xdp, ""), None);
-        assert_eq!(forward_policy("-P FORWARD DROP\n", "martlet-n6").grade, Grade::Note);
     }
 }
