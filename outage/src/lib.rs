@@ -59,8 +59,8 @@ pub struct Dependency {
 }
 
 impl Dependency {
-    /// The dependency of a function on a peer: `kind` is `database`, `nrf` or `n4`, and `peer` is
-    /// its address, without secrets.
+    /// The dependency of a function on a peer: `kind` is `database`, `set` (the contexts of other
+    /// members), `nrf` or `n4`, and `peer` is its address, without secrets.
     pub fn new(nf: &str, kind: &'static str, peer: impl Display) -> Dependency {
         let peer = peer.to_string();
         let labels = &[nf, kind, &peer];

@@ -8,7 +8,7 @@ pub enum NotReady {
     /// A dependency is not available.
     #[error("{kind} {peer}: not available for {:.1} s", .duration.as_secs_f64())]
     Unavailable {
-        /// `database`, `nrf` or `n4`.
+        /// `database`, `set`, `nrf` or `n4`.
         kind: &'static str,
         /// Its address, without secrets.
         peer: String,
@@ -18,9 +18,9 @@ pub enum NotReady {
     /// The function waits for something. The text says for what, and what to do.
     #[error("{0}")]
     Waiting(&'static str),
-    /// The subscriber database cannot be written.
-    #[error("the subscriber database cannot be written ({0}): make room on its disk")]
-    Unwritable(String),
+    /// The subscriber database cannot be written. The text says what to do.
+    #[error("the subscriber database cannot be written: {0}")]
+    Unwritable(&'static str),
     /// A function with this name.
     #[error("{name}: {}", texts(.missing, "; "))]
     Function {
@@ -35,7 +35,7 @@ pub enum NotReady {
     /// The answer of a process that is not ready.
     #[error("{0}")]
     Process(String),
-    /// Each of several peers, such as NRFs, any of which would do.
+    /// Several things that one function lacks.
     #[error("{}", texts(.0, "; "))]
     Each(Vec<NotReady>),
     /// Several functions.

@@ -19,6 +19,9 @@ const PROBE_BYTES: usize = 8192;
 /// Fields of a subscriber that are encrypted.
 const SEALED_FIELDS: [&str; 4] = ["key", "opc", "tuak/topc", "tuak/key"];
 
+/// Where the reason of a failed write is.
+const SEE_LOG: &str = "see the log event `subscriber database failed`";
+
 /// Subscribers of an import that are sealed and written together.
 const BATCH: usize = 500;
 
@@ -31,8 +34,8 @@ pub struct Store {
     pub(crate) database: Box<dyn Database>,
     seal: Seal,
     cache: Mutex<Cache>,
-    /// Why the last write failed, while none has succeeded since.
-    failure: Mutex<Option<String>>,
+    /// What to do about the last write, if it failed.
+    failure: Mutex<Option<&'static str>>,
 }
 
 #[derive(Default)]
@@ -343,13 +346,13 @@ impl Store {
         }
         let mut failure = self.failure.lock().unwrap_or_else(|e| e.into_inner());
         if failure.is_some() || error.is_some() {
-            *failure = error.map(StoreError::to_string);
+            *failure = error.map(|error| error.remedy().unwrap_or(SEE_LOG));
         }
     }
 
-    /// Why the last write failed. `None` if it succeeded.
-    pub fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    /// What the operator can do about the last write, which failed. `None` if it succeeded.
+    pub fn failure(&self) -> Option<&'static str> {
+        *self.failure.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Writes and removes a value, to test whether writes succeed again.

@@ -3,7 +3,7 @@ use crate::table::table;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use martlet::config::{Config, PkiFile};
-use martlet::pki;
+use martlet::pki::{self, Validity};
 use std::path::PathBuf;
 
 /// Commands for certificates and keys.
@@ -167,11 +167,11 @@ fn status(args: &FolderArgs) -> Result<()> {
         ["certificate", "expires", "days", "state", "names"].map(String::from).to_vec();
     let rows = all.iter().map(|certificate| {
         let days = certificate.days_left();
-        let state = match (certificate.is_revoked, days) {
+        let state = match (certificate.is_revoked, certificate.validity()) {
             (true, _) => "revoked",
-            (false, ..0) => "expired",
-            (false, ..=pki::WARNING_DAYS) => "expires soon",
-            (false, _) => "valid",
+            (false, Validity::Expired) => "expired",
+            (false, Validity::ExpiresSoon) => "expires soon",
+            (false, Validity::Valid) => "valid",
         };
         let expires = certificate.expires.strftime("%Y-%m-%d").to_string();
         let names = certificate.subjects.join(", ");

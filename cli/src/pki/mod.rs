@@ -227,8 +227,40 @@ impl Certificate {
 
     /// Whole days until it expires; negative afterwards.
     pub fn days_left(&self) -> i64 {
-        (self.expires.as_second() - Timestamp::now().as_second()).div_euclid(24 * 3600)
+        self.seconds_left().div_euclid(24 * 3600)
     }
+
+    fn seconds_left(&self) -> i64 {
+        self.expires.as_second() - Timestamp::now().as_second()
+    }
+
+    /// Whether it has to be renewed.
+    pub fn validity(&self) -> Validity {
+        match self.days_left() {
+            ..0 => Validity::Expired,
+            ..=WARNING_DAYS => Validity::ExpiresSoon,
+            _ => Validity::Valid,
+        }
+    }
+
+    /// Time until it is looked at again: at its end, and once a day.
+    fn next_check(&self) -> Duration {
+        match u64::try_from(self.seconds_left()) {
+            Ok(seconds) => CHECK_INTERVAL.min(Duration::from_secs(seconds + 1)),
+            Err(_) => CHECK_INTERVAL,
+        }
+    }
+}
+
+/// Whether a certificate has to be renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Validity {
+    /// It is valid for more than [`WARNING_DAYS`].
+    Valid,
+    /// It expires within them.
+    ExpiresSoon,
+    /// Peers refuse it.
+    Expired,
 }
 
 /// All certificates of a folder, the CA first.
@@ -261,17 +293,21 @@ static EXPIRY: LazyLock<IntGaugeVec> = LazyLock::new(|| {
 });
 
 /// Shows the end of a certificate's validity as a metric, and warns every day from
-/// [`WARNING_DAYS`] before it. Needs a runtime.
+/// [`WARNING_DAYS`] before it, and when it expires. Needs a runtime.
 pub fn watch_expiry(files: Vec<PathBuf>) {
     tokio::spawn(async move {
         loop {
+            let mut next = CHECK_INTERVAL;
             for file in &files {
                 match Certificate::read(file) {
-                    Ok(certificate) => report_expiry(&certificate),
+                    Ok(certificate) => {
+                        report_expiry(&certificate);
+                        next = next.min(certificate.next_check());
+                    }
                     Err(error) => tracing::warn!("{error:#}"),
                 }
             }
-            tokio::time::sleep(CHECK_INTERVAL).await;
+            tokio::time::sleep(next).await;
         }
     });
 }
@@ -279,13 +315,21 @@ pub fn watch_expiry(files: Vec<PathBuf>) {
 fn report_expiry(certificate: &Certificate) {
     let (name, days) = (certificate.name.as_str(), certificate.days_left());
     EXPIRY.with_label_values(&[name]).set(certificate.expires.as_second());
-    if days <= WARNING_DAYS {
-        tracing::warn!(
+    let expires = certificate.expires;
+    match certificate.validity() {
+        Validity::Valid => {}
+        Validity::ExpiresSoon => tracing::warn!(
             certificate = name,
             days,
-            expires = %certificate.expires,
+            %expires,
             "certificate expires soon: run `martlet pki renew` and restart the function"
-        );
+        ),
+        Validity::Expired => tracing::error!(
+            certificate = name,
+            %expires,
+            "certificate has expired, and peers refuse it: run `martlet pki renew` and restart the \
+             function"
+        ),
     }
 }
 
@@ -466,4 +510,29 @@ fn replace(file: &Path, text: &str) -> Result<()> {
     let _ = std::fs::remove_file(&new);
     write_new(&new, text)?;
     std::fs::rename(&new, file).with_context(|| file.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_looked_at_again_when_it_expires() {
+        let certificate = |seconds: i64| Certificate {
+            name: "amf".into(),
+            subjects: Vec::new(),
+            nf_types: Vec::new(),
+            instances: Vec::new(),
+            serial: Vec::new(),
+            expires: Timestamp::from_second(Timestamp::now().as_second() + seconds).unwrap(),
+            is_revoked: false,
+        };
+        let (expired, last_hour) = (certificate(-5), certificate(3600));
+        assert_eq!(expired.validity(), Validity::Expired);
+        assert_eq!(expired.next_check(), CHECK_INTERVAL);
+        assert_eq!(last_hour.validity(), Validity::ExpiresSoon);
+        let next = last_hour.next_check();
+        assert!(next > Duration::from_secs(3590) && next <= Duration::from_secs(3601), "{next:?}");
+        assert_eq!(certificate(40 * 24 * 3600).validity(), Validity::Valid);
+    }
 }

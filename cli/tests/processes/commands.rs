@@ -119,6 +119,8 @@ fn commands_go_over_the_api_and_the_audit_log_has_their_changes() {
         ensure!(ok(&site, "charging")?.contains("5000000"));
         ok(&site, "drain amf")?;
         ok(&site, "drain amf --undo")?;
+        let refused = fails(&site, "drain nrf")?;
+        ensure!(refused.contains("write one of udr, udm"), "{refused}");
         let status: Value = serde_json::from_str(&ok(&site, "status --json")?)?;
         ensure!(status["nfs"].to_string().contains("gnb-1"), "{status}");
         ensure!(ok(&site, "status --security")?.contains("capabilities"));

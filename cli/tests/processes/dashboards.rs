@@ -16,7 +16,6 @@ martlet_amf_ngap_errors_total{reason="x"} 0
 martlet_amf_associations_refused_total{reason="x"} 0
 martlet_amf_dropped_total{what="x"} 0
 martlet_amf_procedures_waiting{procedure="x"} 0
-martlet_udr_store_failures_total{reason="x"} 0
 martlet_sbi_http_refused_total{reason="x"} 0
 martlet_sbi_http_retries_total{reason="x"} 0
 martlet_smf_n4_total{event="x"} 0

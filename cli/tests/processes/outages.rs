@@ -51,7 +51,7 @@ fn signal(core: &CoreProcess, name: &str, signal: nix::sys::signal::Signal) -> R
 }
 
 /// How often a function logged the begin and the end of an outage.
-fn logged(site: &Site, name: &str, dependency: &str) -> Result<(usize, usize)> {
+pub fn logged(site: &Site, name: &str, dependency: &str) -> Result<(usize, usize)> {
     let log = std::fs::read_to_string(site.0.join("core.log"))?;
     // Without the colours of a terminal.
     let of = |event: &str| {

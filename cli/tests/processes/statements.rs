@@ -1,6 +1,7 @@
 //! Statements and commits at PostgreSQL for registrations and PDU sessions, as the server counts
 //! them, and connections of an idle core.
 use crate::nf_sets::{LIMIT, internet, two_smfs};
+use crate::outages::logged;
 use crate::relay::Relay;
 use crate::{Site, deregister_all, gnb, ue};
 use anyhow::{Context, Result, ensure};
@@ -126,7 +127,7 @@ fn a_registration_costs_at_most_three_statements_and_one_commit() {
 #[test]
 fn idle_members_of_an_smf_set_open_no_connections_and_poll_once_a_second() {
     in_namespace_within(LIMIT, || async {
-        let Some(server) = server("idle-set")? else { return Ok(()) };
+        let Some(mut server) = server("idle-set")? else { return Ok(()) };
         let site = Site::on("idle-set", Some(&server.url()))?;
         let set = two_smfs(&site).await?;
         // Those of the core's start have ended.
@@ -153,6 +154,19 @@ fn idle_members_of_an_smf_set_open_no_connections_and_poll_once_a_second() {
         ensure!(opened <= 1, "{opened} connections");
         ensure!((4..=14).contains(&looked), "{looked} looks");
         ensure!(after.2 == before.2, "a migration");
+        // A set that cannot be read is an outage of its own.
+        for (down, logs) in [(true, (1, 0)), (false, (1, 1))] {
+            if down {
+                server.stop()
+            } else {
+                server.restart()?
+            }
+            let give_up = Instant::now() + Duration::from_secs(20);
+            while logged(&site, "smf", "set")? != logs {
+                ensure!(Instant::now() < give_up, "{:?}", logged(&site, "smf", "set")?);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
         drop(set.other);
         set.core.stop()
     });

@@ -183,7 +183,7 @@ pub(crate) fn dropped(what: &str) {
 /// Changes the number of gNBs.
 pub(crate) fn gnbs(change: i64) {
     // Counters that exist before their first event show it as an increase.
-    for counter in [&TAKEN_OVER, &OVERLOADS] {
+    for counter in [&TAKEN_OVER, &OVERLOADS, &CUT_OFFS] {
         LazyLock::force(counter);
     }
     GNBS.add(change);

@@ -158,9 +158,13 @@ impl NetworkFunction for Smf {
     }
 
     fn ready(&self) -> Result<(), NotReady> {
-        match self.n4.is_associated() {
-            true => self.contexts.ready(),
+        let upf = match self.n4.is_associated() {
+            true => Ok(()),
             false => Err(NotReady::Waiting("no UPF is associated: check smf.upfs")),
+        };
+        match (upf, self.contexts.ready()) {
+            (Err(upf), Err(database)) => Err(NotReady::Each(vec![upf, database])),
+            (upf, database) => upf.and(database),
         }
     }
 

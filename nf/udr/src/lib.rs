@@ -20,7 +20,7 @@ use martlet_store::{DatabaseUrl, Store, StoreError, Subscriber, SubscriberData};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The UDR.
 pub struct Udr {
@@ -45,16 +45,25 @@ const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 impl Udr {
     /// Probes a database whose last write failed until one succeeds.
     async fn probe_writes(&self) {
-        let mut was_writable = true;
+        let mut failed: Option<Instant> = None;
         problem::set_writable(true);
         loop {
             tokio::time::sleep(PROBE_INTERVAL).await;
             let writable =
                 self.store.failure().is_none() || self.stored(Store::probe).await.is_ok();
-            if writable && !was_writable {
-                tracing::info!("subscriber database can be written again");
+            match failed {
+                None if !writable => {
+                    failed = Some(Instant::now());
+                    let remedy = self.store.failure().unwrap_or_default();
+                    tracing::error!(remedy, "subscriber database cannot be written");
+                }
+                Some(since) if writable => {
+                    failed = None;
+                    let ms = since.elapsed().as_millis() as u64;
+                    tracing::warn!(ms, "subscriber database can be written again");
+                }
+                _ => {}
             }
-            was_writable = writable;
             problem::set_writable(writable);
         }
     }

@@ -23,6 +23,10 @@ static WRITABLE: LazyLock<IntGauge> = LazyLock::new(|| {
 
 /// Shows whether writes succeed.
 pub fn set_writable(writable: bool) {
+    // A counter that exists before its first event shows it as an increase.
+    for reason in ["full", "other"] {
+        FAILURES.with_label_values(&[reason]);
+    }
     WRITABLE.set(writable.into());
 }
 

@@ -3,6 +3,8 @@ use super::peers;
 use super::takeover::{adopt, is_alive, is_removed};
 use crate::shared::Smf;
 use martlet_nf::Shutdown;
+use martlet_outage::Dependency;
+use martlet_store::DatabaseUrl;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +19,9 @@ const BATCH: usize = 256;
 pub async fn run(smf: Arc<Smf>, shutdown: Shutdown) {
     let (Some(set), Some(contexts)) = (&smf.config.set, &smf.set) else { return };
     let interval = Duration::from_millis(set.health_check_ms.max(10).into());
+    let database = DatabaseUrl::parse(&smf.config.context_store.database);
+    // Without it, the sessions of a failed member stay there.
+    let outage = Dependency::new("smf", "set", database);
     let mut failed_checks: HashMap<String, u32> = HashMap::new();
     loop {
         tokio::select! {
@@ -25,8 +30,15 @@ pub async fn run(smf: Arc<Smf>, shutdown: Shutdown) {
         }
         let (config, contexts) = (smf.config.clone(), contexts.clone());
         let read = move || peers::members(&contexts, &config);
-        let members = tokio::task::spawn_blocking(read).await;
-        let Ok(Ok(members)) = members else { continue };
+        let members = match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(members)) => members,
+            Ok(Err(error)) => {
+                outage.unavailable(&error);
+                continue;
+            }
+            Err(_) => continue,
+        };
+        outage.available();
         for (owner, root) in members {
             let failed = failed_checks.entry(owner.clone()).or_default();
             match is_alive(&smf, root).await {
