@@ -104,6 +104,10 @@ class Vendor:
     name = ""
     # Programs below PROGRAMS that have to exist, by the names that `program` takes.
     programs = {}
+    # Files below PROGRAMS that come with them, in the same way.
+    files = {}
+    # Commands in the core's namespace after each case. They may fail.
+    cleanup = []
     # Whether they use the kernel's SCTP.
     kernel_sctp = True
     # Known causes of failures, by the name of the case.

@@ -4,8 +4,10 @@
     deploy/interop/run.py --martlet target/release/martlet --programs DIR
 
 DIR has the programs of UERANSIM (nr-gnb, nr-ue, nr-cli), PacketRusher (packetrusher), free-ran-ue
-(free-ran-ue) and OCUDU (gnb), anywhere below it. What is not there is "not run". It runs as root:
-it creates network namespaces and interfaces, and deletes them.
+(free-ran-ue), OCUDU (gnb), OAI (nr-softmodem, nr-uesoftmodem), Open5GS (open5gs-amfd and others),
+eUPF (eupf) and pfcpsim (pfcpsim, pfcpctl), anywhere below it. What is not there is "not run". It
+runs as root: it creates network namespaces and interfaces, and deletes them. `--steps` prints what
+each vendor's programs would do, and runs nothing.
 """
 import argparse
 import datetime
@@ -25,12 +27,12 @@ from vendors import VENDORS  # noqa: E402
 BEGIN, END = "<!-- matrix -->\n", "<!-- end of the matrix -->\n"
 
 
-def find(folder, name):
-    """A program of this name below a folder."""
+def find(folder, name, mode=os.X_OK):
+    """A file of this name below a folder: a program, unless another mode is asked for."""
     if folder is None:
         return None
     found = (path for path in sorted(Path(folder).rglob(name)) if path.is_file())
-    return next((str(path.resolve()) for path in found if os.access(path, os.X_OK)), None)
+    return next((str(path.resolve()) for path in found if os.access(path, mode)), None)
 
 
 def programs_of(vendor, folder):
@@ -41,7 +43,23 @@ def programs_of(vendor, folder):
         if path is None:
             return file
         found[name] = path
+    for name, file in vendor.files.items():
+        path = find(folder, file, os.R_OK)
+        if path is None:
+            return file
+        found[name] = path
     return found
+
+
+def steps(vendors, selected, testbed):
+    """What the vendors' programs would do."""
+    for vendor_type in vendors:
+        names = vendor_type.programs | vendor_type.files
+        vendor = vendor_type(testbed, {name: file or name for name, file in names.items()})
+        for case in selected:
+            planned = vendor.steps(case.name)
+            for step in planned if isinstance(planned, list) else [planned]:
+                print(f"{vendor.name}: {case.name}: {step}")
 
 
 def play(vendor_type, testbed, folder, selected, quiet):
@@ -89,6 +107,15 @@ def markdown(results, versions, martlet):
     for case in CASES:
         cells = [cell(results[name].get(case.name, not_run(""))) for name in names]
         lines.append(f"| {case.title} | {case.clause} | " + " | ".join(cells) + " |")
+    reasons = {name: {result.get("why") for result in results[name].values()} for name in names}
+    reasons = {
+        name: next(iter(why))
+        for name, why in reasons.items()
+        if len(why) == 1 and all(it["verdict"] == "not run" for it in results[name].values())
+    }
+    if reasons:
+        lines += ["", "| not run | why |", "| --- | --- |"]
+        lines += [f"| {name} | {why} |" for name, why in reasons.items()]
     causes = []
     for name in names:
         for case in CASES:
@@ -121,6 +148,7 @@ def main():
     parser.add_argument("--write", type=Path, help="page whose matrix is replaced")
     parser.add_argument("--json", type=Path, help="file for all results")
     parser.add_argument("--folder", help="folder for files and logs, which stay there")
+    parser.add_argument("--steps", action="store_true", help="print the steps, and run nothing")
     parser.add_argument("--quiet", action="store_true", help="print the matrix only")
     args = parser.parse_args()
     known = {case.name for case in CASES}
@@ -128,6 +156,9 @@ def main():
         parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {sorted(known)}")
     selected = [case for case in CASES if not args.case or case.name in args.case]
     vendors = [vendor for vendor in VENDORS if not args.vendor or vendor.name in args.vendor]
+    if args.steps:
+        steps(vendors, selected, Testbed(args.martlet, args.folder or "."))
+        return 0
     folder = args.folder or tempfile.mkdtemp(prefix="martlet-interop-")
     results, versions = {}, {}
     try:

@@ -37,6 +37,8 @@ amf:
   security: {{ integrity: [NIA2, NIA1, NIA3], ciphering: [NEA2, NEA1, NEA3, NEA0] }}
 upf:
   n3: {{ address: "{CORE}:2152" }}
+  # The core's SMF, and another one beside it.
+  n4: {{ allow: [127.0.0.7, {CORE}] }}
   n6: {{ mode: routing, pools6: ["fd45::/48"] }}
 udm:
   home_network_keys:
@@ -284,6 +286,9 @@ class Testbed:
             return verdict
         finally:
             self.stop_all()
+            for command in vendor.cleanup:
+                inside = ["ip", "netns", "exec", self.core_ns, *command]
+                subprocess.run(inside, check=False, capture_output=True)
         return {"verdict": "passed"}
 
 

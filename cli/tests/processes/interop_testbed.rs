@@ -20,7 +20,9 @@ fn martlet_ran_passes_and_missing_programs_are_not_run() {
     let mut command = Command::new("python3");
     command.arg(script).args(["--martlet", env!("CARGO_BIN_EXE_martlet"), "--quiet", "--json"]);
     command.arg(&results).arg("--folder").arg(folder.join("testbed"));
-    command.args(["--vendor", "martlet ran", "--vendor", "UERANSIM"]);
+    let others = ["UERANSIM", "OAI", "eUPF", "pfcpsim"];
+    let vendors = others.iter().chain(&["martlet ran"]);
+    command.args(vendors.flat_map(|vendor| ["--vendor", vendor]));
     command.args(CASES.iter().flat_map(|case| ["--case", case]));
     let done = command.output().expect("python3 starts");
     let text = String::from_utf8_lossy(&done.stdout);
@@ -30,8 +32,36 @@ fn martlet_ran_passes_and_missing_programs_are_not_run() {
     for case in CASES {
         assert_eq!(results["martlet ran"][case]["verdict"], "passed", "{case}: {results}");
         // A program that is not installed has never passed.
-        assert_eq!(results["UERANSIM"][case]["verdict"], "not run", "{case}: {results}");
+        for vendor in others {
+            assert_eq!(results[vendor][case]["verdict"], "not run", "{vendor}, {case}: {results}");
+        }
     }
     assert!(text.contains("| CM-IDLE, paging, downlink data | TS 23.502, 4.2.3.3 | passed |"));
+    let reason = "| OAI | nr-softmodem is not installed |";
+    assert!(text.contains(reason), "the page says why a column is not run: {text}");
     let _ = std::fs::remove_dir_all(folder);
+}
+
+/// Each vendor can say what its programs would do in each case.
+#[test]
+fn the_steps_of_all_vendors_are_planned() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/interop/run.py");
+    let mut command = Command::new("python3");
+    command.arg(script).args(["--martlet", env!("CARGO_BIN_EXE_martlet"), "--steps"]);
+    let done = command.output().expect("python3 starts");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let text = String::from_utf8_lossy(&done.stdout);
+    for (case, program) in [
+        ("OAI: session-ipv4", "nr-uesoftmodem"),
+        ("eUPF: session-ipv4", "eupf"),
+        ("pfcpsim: fifty-ues", "pfcpctl"),
+        ("UERANSIM: session-ipv4", "nr-ue"),
+        ("Open5GS SMF: session-ipv4", "open5gs-smfd"),
+    ] {
+        let mut of_case = text.lines().filter(|line| line.starts_with(case));
+        assert!(of_case.any(|line| line.contains(program)), "{case}: {program}");
+    }
+    let not_supported = text.lines().filter(|line| line.contains("NotSupported(")).count();
+    let planned = text.lines().count() - not_supported;
+    assert!(planned > not_supported, "{planned} steps, {not_supported} cases without any");
 }

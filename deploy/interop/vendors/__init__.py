@@ -1,9 +1,12 @@
 """The vendors of the matrix."""
+from vendors.eupf import Eupf
 from vendors.free_ran_ue import FreeRanUe
 from vendors.martlet import Martlet
+from vendors.oai import Oai
 from vendors.ocudu import Ocudu
 from vendors.open5gs import FUNCTIONS as OPEN5GS
 from vendors.packetrusher import PacketRusher
+from vendors.pfcpsim import Pfcpsim
 from vendors.ueransim import Ueransim
 
-VENDORS = [Martlet, Ueransim, PacketRusher, FreeRanUe, Ocudu, *OPEN5GS]
+VENDORS = [Martlet, Ueransim, PacketRusher, FreeRanUe, Ocudu, Oai, *OPEN5GS, Eupf, Pfcpsim]

@@ -1,0 +1,97 @@
+"""OpenAirInterface: nr-softmodem and nr-uesoftmodem over its simulator of radio (rfsim)."""
+import testbed
+from plan import Expect, Never, NotSupported, RestartCore, Run, Start, Stop, Vendor, Write
+
+# The cell of its file of 106 resource blocks in band 78, and where its UE looks for it.
+CELL = "gnb.sa.band78.fr1.106PRB.usrpb210.conf"
+RADIO = ["-r", "106", "--numerology", "1", "--band", "78", "-C", "3619200000", "--ssb", "516"]
+REGISTERED = "(?i)registration accept"
+SESSION = "Interface oaitun_ue1 successfully configured"
+
+
+def ue(number=1, key=testbed.K):
+    """The configuration of a UE: its USIM."""
+    return f"""\
+uicc0 = {{
+  imsi = "{testbed.imsi(number)}";
+  key = "{key}";
+  opc = "{testbed.OPC}";
+  dnn = "internet";
+  nssai_sst = 1;
+  pdu_sessions = ({{ id = 1; dnn = "internet"; nssai_sst = 1; }});
+}};
+"""
+
+
+class Oai(Vendor):
+    """The file of the cell is theirs; its addresses, PLMN and slice are set on the command line."""
+
+    name = "OAI"
+    programs = {"nr-softmodem": "nr-softmodem", "nr-uesoftmodem": "nr-uesoftmodem"}
+    files = {"cell": CELL}
+
+    def start_gnb(self, label):
+        """Starts the gNB and waits for its NG setup."""
+        gnb = "--gNBs.[0]"
+        own = f"{gnb}.NETWORK_INTERFACES.GNB_IPV4_ADDRESS_FOR"
+        values = {
+            f"{gnb}.tracking_area_code": 1,
+            f"{gnb}.plmn_list.[0].mcc": testbed.MCC,
+            f"{gnb}.plmn_list.[0].mnc": testbed.MNC,
+            f"{gnb}.plmn_list.[0].mnc_length": len(testbed.MNC),
+            f"{gnb}.plmn_list.[0].snssaiList.[0].sst": 1,
+            # No slice differentiator.
+            f"{gnb}.plmn_list.[0].snssaiList.[0].sd": "0xffffff",
+            f"{gnb}.amf_ip_address.[0].ipv4": testbed.CORE,
+            f"{own}_NG_AMF": testbed.GNBS[0],
+            f"{own}_NGU": testbed.GNBS[0],
+            f"{gnb}.min_rxtxtime": 6,
+        }
+        command = [self.program("nr-softmodem"), "-O", self.program("cell"), "--rfsim"]
+        command += [str(word) for pair in values.items() for word in pair]
+        connected = Expect(label, "(?i)associated AMF [1-9]|received NGSetupResponse", 60)
+        return [Start(label, command), connected]
+
+    def start_ue(self, label, **values):
+        """Starts a UE, which registers and establishes its session."""
+        command = [self.program("nr-uesoftmodem"), "-O", "ue.conf", "--rfsim", *RADIO]
+        command += ["--rfsimulator.serveraddr", "127.0.0.1"]
+        return [Write("ue.conf", ue(**values)), Start(label, command)]
+
+    def registered(self):
+        """The steps until a UE is registered."""
+        return self.start_gnb("gnb") + self.start_ue("ue") + [Expect("ue", REGISTERED, 60)]
+
+    def ng_setup(self):
+        return self.start_gnb("gnb")
+
+    def registration_5g_aka(self):
+        return self.registered()
+
+    def registration_eap_aka_prime(self):
+        return NotSupported("OAI's UE has 5G-AKA alone")
+
+    def session_ipv4(self):
+        ping = Run(["ping", "-I", "oaitun_ue1", "-c", "3", "-W", "5", testbed.GATEWAY])
+        return self.registered() + [Expect("ue", SESSION, 60), ping]
+
+    def again(self):
+        """GNB and UE start again."""
+        stop = [Stop("ue", kill=True), Stop("gnb", kill=True)]
+        session = Expect("ue-2", SESSION, 60)
+        return stop + self.start_gnb("gnb-2") + self.start_ue("ue-2") + [session]
+
+    def gnb_restart(self):
+        return self.registered() + self.again()
+
+    def core_restart(self):
+        return self.registered() + [RestartCore()] + self.again()
+
+    def wrong_key(self):
+        wrong = self.start_ue("ue", key="0" * 31 + "1")
+        return self.start_gnb("gnb") + wrong + [Never("ue", REGISTERED, 30)]
+
+    def steps(self, case):
+        if hasattr(self, case.replace("-", "_")):
+            return super().steps(case)
+        return NotSupported("its UE has no command for it")
