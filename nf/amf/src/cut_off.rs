@@ -37,7 +37,6 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
             () = tokio::time::sleep(INTERVAL) => {}
             () = shutdown.wait() => return,
         }
-        amf.suspension.seen();
         let Some(overdue) = amf.contexts.overdue() else {
             if amf.cut_off.set(false) {
                 tracing::warn!("lease renewed: gNBs are accepted again");
@@ -51,9 +50,7 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
         }
         amf.context.set_operative(false);
         let Some(limit) = limit.filter(|_| !amf.cut_off.is_set()) else { continue };
-        let another_serves = another_serves(&amf).await;
-        amf.suspension.seen();
-        match another_serves {
+        match another_serves(&amf).await {
             true => drop(other_since.get_or_insert_with(Instant::now)),
             false => other_since = None,
         }

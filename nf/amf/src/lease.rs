@@ -48,12 +48,6 @@ impl Ue {
             );
             crate::metrics::taken_over();
         }
-        self.leave_to_other_amf();
-        true
-    }
-
-    /// Clears this context without any message to other functions: they belong to the UE's AMF.
-    pub(crate) fn leave_to_other_amf(&mut self) {
         self.sessions.clear();
         self.last_reports.clear();
         self.task.deferred.clear();
@@ -62,5 +56,6 @@ impl Ue {
         (self.connection, self.target, self.security) = (None, None, None);
         (self.registration.subscription, self.registration.policy, self.idle) = (None, None, None);
         self.set_rm_state(crate::ue::RmState::Deregistered);
+        true
     }
 }

@@ -23,7 +23,6 @@ mod procedures;
 mod served;
 mod services;
 mod shared_data;
-mod suspension;
 mod takeover;
 mod ue;
 
@@ -83,8 +82,6 @@ pub struct Amf {
     contexts: ContextStore,
     /// Whether the AMF is cut off from the database of its set.
     cut_off: Flag,
-    /// Whether this process was suspended.
-    suspension: suspension::Suspension,
     /// Whether the AMF has ended what it had begun, before it stops.
     procedures_ended: Flag,
     /// UE contexts of the other AMFs of the set.
@@ -138,7 +135,6 @@ impl Amf {
             congestion_rejects: AtomicU64::new(0),
             contexts,
             cut_off: Flag::default(),
-            suspension: suspension::Suspension::default(),
             procedures_ended: Flag::default(),
             peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),

@@ -76,7 +76,7 @@ impl Ue {
     }
 
     async fn act(&mut self, work: Work) {
-        (self.task.started, self.task.event_begun) = (true, Instant::now());
+        self.task.started = true;
         Origin::default().adopt();
         if self.identity.supi.is_some() {
             trace::about(|| self.label());

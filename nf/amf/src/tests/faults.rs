@@ -2,9 +2,6 @@
 use super::core::{Core, ue};
 use super::smf::Behaviour;
 use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
-use martlet_sbi_api::common::{RatType, Supi};
-use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, FeaturesQuery};
-use std::time::{Duration, Instant};
 
 /// How a registration fails.
 async fn refused(ue_1: &Ue) -> UeError {
@@ -78,37 +75,6 @@ async fn a_ue_without_a_common_algorithm_is_rejected() {
     let refused = refused(&gnb.new_ue(config).unwrap()).await;
     assert!(refused.to_string().contains("23"), "{refused}");
     core.wait_for((0, 0, 0)).await;
-}
-
-/// Another AMF registered the UE while this one was suspended in the midst of its registration.
-#[tokio::test]
-async fn a_suspended_amf_leaves_a_ue_to_the_amf_that_has_registered_it_meanwhile() {
-    let core = Core::start().await;
-    let gnb = core.gnb().await;
-    let supi: Supi = "imsi-001010000000001".parse().unwrap();
-    let uecm = core.amf.uecm(&supi).await.unwrap();
-    let other = "00000000-0000-4000-8000-000000000001";
-    let registration = Amf3GppAccessRegistration::new(
-        other.parse().unwrap(),
-        format!("{}/namf-callback/v1/deregistration/{supi}", core.amf.context.api_root()),
-        core.amf.served.guamis[0].sbi.clone(),
-        RatType::Nr,
-    );
-    uecm.registration_3gpp(&supi, registration).await.unwrap();
-    let registered_by = async || {
-        let registered = uecm.get_3gpp_registration(&supi, FeaturesQuery::default()).await.unwrap();
-        registered.amf_instance_id.to_string()
-    };
-    core.amf.suspension.resume_at(Instant::now() + Duration::from_secs(60));
-    let ue_1 = gnb.new_ue(ue(1)).unwrap();
-    println!("{}", refused(&ue_1).await);
-    core.wait_for((0, 0, 0)).await;
-    assert_eq!(registered_by().await, other);
-    // What begins after the suspension is not concerned.
-    core.amf.suspension.resume_at(Instant::now());
-    ue_1.register().await.unwrap();
-    core.wait_for((1, 1, 1)).await;
-    assert_ne!(registered_by().await, other);
 }
 
 #[tokio::test]

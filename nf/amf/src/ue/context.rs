@@ -113,8 +113,6 @@ pub(crate) struct TaskState {
     pub slot: Option<Slot>,
     /// Whether the task has received its first event.
     pub started: bool,
-    /// When it began with the present event.
-    pub event_begun: Instant,
 }
 
 /// NAS messages that wait.
@@ -213,13 +211,7 @@ impl Ue {
         Ue {
             amf,
             handle,
-            task: TaskState {
-                inbox,
-                deferred: VecDeque::new(),
-                slot: None,
-                started: false,
-                event_begun: Instant::now(),
-            },
+            task: TaskState { inbox, deferred: VecDeque::new(), slot: None, started: false },
             nas_queues: NasQueues::default(),
             admission: Admission { over_limit, over_share: false },
             identity: Identity::default(),

@@ -5,7 +5,6 @@
 //! AMF -> UDM  Nudm_SDM_Get
 //! AMF -> UE   CONFIGURATION UPDATE COMMAND, if the UE is connected; at its next request otherwise
 //! ```
-use super::subscription_retrieval::SERVED_ELSEWHERE;
 use super::{configuration_update, deregistration, subscription_retrieval};
 use crate::ue::{Stop, Ue};
 use martlet_nas::GmmCause;
@@ -27,9 +26,6 @@ pub(crate) async fn run(ue: &mut Ue) {
     {
         let reason = DeregistrationReason::SubscriptionWithdrawn;
         return deregistration::by_udm(ue, reason).await;
-    }
-    if let Err(Stop::Abandoned(SERVED_ELSEWHERE)) = outcome {
-        return;
     }
     if let Err(stop) = outcome {
         tracing::warn!(supi = ue.label(), why = stop.label(), "changed subscription not read");

@@ -4,30 +4,22 @@
 //! AMF -> UDM  Nudm_UECM_Registration, Nudm_SDM_Get (concurrent)
 //! AMF -> UDM  Nudm_SDM_Subscribe, concurrent with what follows
 //! ```
-use crate::procedures::connection::ue_context_release;
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
 use martlet_nas::GmmCause;
-use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi::{Problem, path_segment, trace};
 use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType, Supi};
 use martlet_sbi_api::nudm_sdm::{
     DataSetName, DataSetsQuery, SdmSubscription, SubscriptionDataSets,
 };
-use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, FeaturesQuery, ImsVoPs};
+use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, ImsVoPs};
 use martlet_sbi_api::{Json, TextList};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// Why a procedure is abandoned: another AMF serves the UE, and its context here is cleared.
-pub(crate) const SERVED_ELSEWHERE: &str = "served_elsewhere";
-
 /// Registers the AMF and reads the subscription, concurrently. [`subscribe`] follows.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     let Some(supi) = ue.identity.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
-    if is_served_elsewhere(ue, &supi).await {
-        return Err(Stop::Abandoned(SERVED_ELSEWHERE));
-    }
     let before = ue
         .registration
         .subscription
@@ -51,43 +43,12 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
 pub(crate) async fn of_new_amf(ue: &mut Ue) {
     // The former AMF's subscription to changes notifies that AMF.
     let former = ue.registration.subscription.take();
-    match run(ue, false).await {
-        Err(Stop::Abandoned(SERVED_ELSEWHERE)) => return,
-        Err(stop) => {
-            tracing::warn!(supi = ue.label(), why = stop.label(), "registration at the UDM failed");
-            ue.registration.subscription = former;
-        }
-        Ok(()) => {}
+    if let Err(stop) = run(ue, false).await {
+        tracing::warn!(supi = ue.label(), why = stop.label(), "registration at the UDM failed");
+        ue.registration.subscription = former;
     }
     let subscribing = subscribe(ue);
     subscribed(ue, subscribing).await;
-}
-
-/// Whether another AMF has registered the UE while this one was suspended in the midst of the
-/// procedure: this AMF would take the UE away from it. If so, clears this context and releases the
-/// connection, if there still is one.
-async fn is_served_elsewhere(ue: &mut Ue, supi: &Supi) -> bool {
-    if !ue.amf.suspension.is_since(ue.task.event_begun) {
-        return false;
-    }
-    if ue.is_taken_over().await {
-        return true;
-    }
-    let registered = async {
-        ue.amf.uecm(supi).await?.get_3gpp_registration(supi, FeaturesQuery::default()).await
-    };
-    let registered: Result<Amf3GppAccessRegistration, Problem> = registered.await;
-    let elsewhere = registered.is_ok_and(|one| one.amf_instance_id != ue.amf.instance_id);
-    if elsewhere {
-        tracing::warn!(
-            supi = ue.label(),
-            gnb = ue.gnb(),
-            "UE registered by another AMF while this one was suspended"
-        );
-        ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
-        ue.leave_to_other_amf();
-    }
-    elsewhere
 }
 
 /// Nudm_UECM_Registration.
