@@ -165,15 +165,22 @@ impl SbiRecord {
         self.recorded().lines.iter().filter_map(name).collect()
     }
 
-    /// The number of calls of an operation, named `service operation`.
-    pub fn calls(&self, operation: &str) -> usize {
+    /// The requests of an operation, named `service operation`: query parameters and body.
+    pub fn requests(&self, operation: &str) -> Vec<(Value, Value)> {
         let (service, name) = operation.split_once(' ').unwrap_or_default();
         let is_it = |line: &&Value| {
             line["service"] == service
                 && line["operation"] == name
                 && line["direction"] == "request"
         };
-        self.recorded().lines.iter().filter(is_it).count()
+        let recorded = self.recorded();
+        let lines = recorded.lines.iter().filter(is_it);
+        lines.map(|line| (line["query"].clone(), line["body"].clone())).collect()
+    }
+
+    /// The number of calls of an operation, named `service operation`.
+    pub fn calls(&self, operation: &str) -> usize {
+        self.requests(operation).len()
     }
 
     /// The calls that ended so far, in the order of their ends, each as `service operation`.

@@ -19,7 +19,7 @@ use crate::shared::Smf;
 use crate::user_plane_path::{Tunnel, UserPlanePath};
 use martlet_event_queue::Receiver;
 use martlet_ngap::transfer::GtpTunnel;
-use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Supi};
+use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, SscMode, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use std::net::{SocketAddr, SocketAddrV6};
@@ -80,6 +80,17 @@ pub struct SessionParameters {
     pub unstructured_server: Option<SocketAddrV6>,
     /// Always-on PDU session (TS 23.501, 5.6.13).
     pub always_on: bool,
+}
+
+impl SessionParameters {
+    /// The session and service continuity mode as the service-based interface has it.
+    pub fn ssc_mode(&self) -> SscMode {
+        match self.ssc_mode {
+            2 => SscMode::SscMode2,
+            3 => SscMode::SscMode3,
+            _ => SscMode::SscMode1,
+        }
+    }
 }
 
 /// QoS of a session, as authorized by the PCF.

@@ -154,10 +154,12 @@ async fn announce(session: &mut Session) {
 async fn renew_policy_association(session: &mut Session) {
     let Some(old) = session.policy.clone() else { return };
     let before = session.qos.clone();
-    let (supi, slice, dnn) = (session.supi.clone(), session.slice, session.dnn.clone());
-    let created = match sm_subscription_data::get(&session.smf, &supi, slice, &dnn).await {
+    let supi = session.supi.clone();
+    let found =
+        sm_subscription_data::get(&session.smf, &supi, &session.plmn, session.slice, &session.dnn);
+    let created = match found.await {
         Ok(subscription) => {
-            sm_policy_association::create(session, &subscription, Default::default()).await
+            sm_policy_association::create(session, &subscription, &Default::default()).await
         }
         Err(problem) => Err(problem),
     };
@@ -167,7 +169,7 @@ async fn renew_policy_association(session: &mut Session) {
         return;
     }
     network_requested_modification::enforce(session, before).await;
-    if let Err(problem) = sm_policy_association::delete(&old).await {
+    if let Err(problem) = sm_policy_association::delete(&old, session.plmn.clone()).await {
         let id = session.id;
         tracing::info!(%supi, session = id, %problem, "old policy association not deleted");
     }

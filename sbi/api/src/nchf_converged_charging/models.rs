@@ -1,7 +1,7 @@
 //! Data of the CHF's converged charging service (TS 32.291, 6.1.6.2).
 use crate::common::{
-    Ambr, DateTime, Dnn, Gpsi, NfInstanceId, PduSessionId, PduSessionType, Pei, PlmnId, Snssai,
-    Supi,
+    Ambr, DateTime, Dnn, Gpsi, NfInstanceId, PduSessionId, PduSessionType, Pei, PlmnId, RatType,
+    Snssai, SscMode, Supi, UserLocation,
 };
 use crate::macros::open_enum;
 use martlet_sbi::Compact;
@@ -276,6 +276,12 @@ pub struct PduSessionChargingInformation {
     pub smf_charging_id: Option<String>,
     /// The user of the session
     pub user_information: Option<UserInformation>,
+    /// Location of the UE
+    #[serde(rename = "userLocationinfo")]
+    pub user_location_info: Option<UserLocation>,
+    /// Time zone of the UE
+    #[serde(rename = "uetimeZone")]
+    pub ue_time_zone: Option<String>,
     /// The session
     pub pdu_session_information: Option<PduSessionInformation>,
 }
@@ -304,6 +310,13 @@ pub struct PduSessionInformation {
     pub pdu_session_id: PduSessionId,
     /// Type
     pub pdu_type: Option<PduSessionType>,
+    /// Session and service continuity mode
+    pub ssc_mode: Option<SscMode>,
+    /// The function that serves the UE
+    #[serde(rename = "servingNetworkFunctionID")]
+    pub serving_network_function_id: Option<ServingNetworkFunctionId>,
+    /// Radio technology
+    pub rat_type: Option<RatType>,
     /// Data network
     pub dnn_id: Dnn,
     /// When it began
@@ -315,6 +328,17 @@ pub struct PduSessionInformation {
     /// Session-AMBR
     #[serde(rename = "authorizedSessionAMBR")]
     pub authorized_session_ambr: Option<Ambr>,
+    /// Serving network
+    #[serde(rename = "servingCNPlmnId")]
+    pub serving_cn_plmn_id: Option<PlmnId>,
+}
+
+/// The function that serves the UE of a session (TS 32.291, 6.1.6.2).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
+#[serde(rename_all = "camelCase")]
+pub struct ServingNetworkFunctionId {
+    /// The function
+    pub serving_network_function_information: NfIdentification,
 }
 
 /// The slice of a session (TS 32.291, 6.1.6.2).

@@ -88,6 +88,10 @@ pub struct SmPolicyContextData {
     pub ssc_mode: Option<SscMode>,
     /// Data network that the UE requested
     pub ue_req_dnn: Option<Dnn>,
+    /// IPv4 networks behind the UE, in address and length
+    pub ipv4_frame_route_list: Option<Vec<String>>,
+    /// IPv6 networks behind the UE
+    pub ipv6_frame_route_list: Option<Vec<String>>,
 }
 
 impl SmPolicyContextData {
@@ -135,6 +139,8 @@ impl SmPolicyContextData {
             recovery_time: None,
             ssc_mode: None,
             ue_req_dnn: None,
+            ipv4_frame_route_list: None,
+            ipv6_frame_route_list: None,
         }
     }
 }

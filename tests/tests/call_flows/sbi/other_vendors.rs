@@ -15,6 +15,7 @@ use martlet_sbi_api::nudr_dr::{
     UdrDataRepositoryClient,
 };
 use martlet_sbi_http::HttpServer;
+use martlet_smf::ChargingMode;
 use martlet_tests::{TestCore, eventually, in_namespace};
 use serde_json::json;
 use std::net::{IpAddr, SocketAddr};
@@ -26,13 +27,17 @@ fn at(address: SocketAddr) -> Result<martlet_sbi::Peer> {
 }
 
 /// free5GC's PCF looks up the AM policy association by access type and serving network (TS 29.512,
-/// 4.2.2.2), and stores equipment and location.
+/// 4.2.2.2), and stores equipment and location. The table in `docs/interop.md` has what functions
+/// of others send; here is what was missing.
 #[test]
 fn pcf_gets_access_location_and_equipment_of_the_ue() {
     in_namespace(|| async {
-        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            config.smf.charging.mode = ChargingMode::Offline;
+        })
+        .await?;
         let gnb = core.gnb(1).await?;
-        let _ue = core.ue_with_session(&gnb, 1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
         let pcf = PcfSmPolicyControlClient::new(at(core.config().sbi.pcf)?);
         let context = pcf.get_sm_policy("1").await.map_err(problem)?.context;
         ensure!(context.access_type == Some(AccessType::ThreeGppAccess), "{context:?}");
@@ -44,6 +49,26 @@ fn pcf_gets_access_location_and_equipment_of_the_ue() {
         ensure!(context.pei.is_some() && context.smf_id.is_some(), "{context:?}");
         let amf = context.serv_nf_id.as_ref().context("servNfId")?;
         ensure!(amf.guami.is_some() && amf.serv_nf_inst_id.is_some(), "{context:?}");
+        ue.deregister().await?;
+        core.until("the session is released", |count| count.sessions == 0).await?;
+        let last =
+            |operation: &str| core.sbi_record.requests(operation).pop().context("no request");
+        let (query, _) = last("nudm-sdm GetSmData")?;
+        ensure!(query["plmn-id"].as_str().is_some_and(|plmn| plmn.contains("\"001\"")), "{query}");
+        let (_, deleted) = last("npcf-smpolicycontrol DeleteSMPolicy")?;
+        ensure!(deleted["servingNetwork"]["mcc"] == "001", "{deleted}");
+        let (_, charged) = last("nchf-convergedcharging Create")?;
+        let charged = &charged["pDUSessionChargingInformation"];
+        ensure!(charged["userInformation"]["servedPEI"].is_string(), "{charged}");
+        ensure!(charged["userLocationinfo"]["nrLocation"].is_object(), "{charged}");
+        let session = &charged["pduSessionInformation"];
+        ensure!(session["ratType"] == "NR" && session["sscMode"] == "SSC_MODE_1", "{session}");
+        ensure!(session["servingCNPlmnId"]["mcc"] == "001", "{session}");
+        let serving = &session["servingNetworkFunctionID"]["servingNetworkFunctionInformation"];
+        ensure!(
+            serving["nodeFunctionality"] == "AMF" && serving["nFName"].is_string(),
+            "{session}"
+        );
         Ok(())
     });
 }

@@ -28,6 +28,10 @@ fn framed_route_reaches_the_network_behind_the_ue() {
         let (_, packet) = other.recv_ip().await?;
         ensure!(packet[12..16] == [10, 60, 0, 7] && packet[26..28] == [0, 2], "{packet:02x?}");
         core.sbi_record.check(&["nudm-sdm GetSmData"]).await?;
+        let requests = core.sbi_record.requests("npcf-smpolicycontrol CreateSMPolicy");
+        let routes = requests.iter().map(|(_, body)| &body["ipv4FrameRouteList"]);
+        let routed = routes.filter(|routes| **routes == serde_json::json!(["10.60.0.0/24"]));
+        ensure!(routed.count() == 1, "{requests:?}");
         // The route is removed with the session.
         ue.deregister().await?;
         core.until("one session is left", |counts| counts.sessions == 1).await?;

@@ -13,6 +13,7 @@
 use crate::config::{ChargingConfig, ChargingMode, OnFailure};
 use crate::metrics;
 use crate::n4::Quota;
+use crate::procedures::policy::sm_policy_association::AccessInfo;
 use crate::qos_flows::rating_groups;
 use crate::session::{Session, SessionCharging};
 use crate::usage::{ChargingState, Granted, RatingGroup, Usage, Volumes};
@@ -23,7 +24,8 @@ use martlet_sbi_api::nchf_converged_charging::{
     ChargingDataRequest, ChargingDataResponse, ChfConvergedChargingClient, FinalUnitAction,
     FinalUnitIndication, GrantedUnit, MultipleUnitUsage, NetworkSlicingInfo, NfIdentification,
     NodeFunctionality, PduAddress, PduSessionChargingInformation, PduSessionInformation,
-    QuotaManagementIndicator, RequestedUnit, ResultCode, Trigger, TriggerType, UsedUnitContainer,
+    QuotaManagementIndicator, RequestedUnit, ResultCode, ServingNetworkFunctionId, Trigger,
+    TriggerType, UsedUnitContainer, UserInformation,
 };
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,13 +63,13 @@ pub enum ChargingError {
 }
 
 /// Creates the charging session of a new PDU session (TS 32.255, 5.2.2.2.2).
-pub async fn create(session: &mut Session) -> Result<(), ChargingError> {
+pub async fn create(session: &mut Session, access: &AccessInfo) -> Result<(), ChargingError> {
     let config = session.smf.config.charging.clone();
     if config.mode == ChargingMode::None {
         return Ok(());
     }
     let started = Instant::now();
-    let (result, outcome) = match request_creation(session).await {
+    let (result, outcome) = match request_creation(session, access).await {
         Ok(true) => ("ok", Ok(())),
         Ok(false) => ("no credit", Err(ChargingError::NoCredit)),
         Err(problem) if config.on_failure == OnFailure::Continue => {
@@ -84,7 +86,7 @@ pub async fn create(session: &mut Session) -> Result<(), ChargingError> {
 }
 
 /// Returns whether the subscriber has credit.
-async fn request_creation(session: &mut Session) -> Result<bool, Problem> {
+async fn request_creation(session: &mut Session, access: &AccessInfo) -> Result<bool, Problem> {
     let context = &session.smf.context;
     // The CHF that has the subscriber's account, as long as it responds.
     let peer = context
@@ -101,6 +103,9 @@ async fn request_creation(session: &mut Session) -> Result<bool, Problem> {
     let mut request = request(session, &state, report);
     request.notify_uri =
         Some(format!("{}/nsmf-callback/v1/charging/{}", context.api_root(), session.reference));
+    if let Some(information) = &mut request.pdu_session_charging_information {
+        add_access(information, access);
+    }
     let created = chf.post_chargingdata(request).await?;
     state.id = created.location.rsplit('/').next().unwrap_or_default().to_string();
     let groups = state.groups();
@@ -108,6 +113,23 @@ async fn request_creation(session: &mut Session) -> Result<bool, Problem> {
     session.charging = Some(Box::new(SessionCharging { chf, state }));
     request_left_out(session, left_out, &groups).await;
     Ok(session.charging.as_ref().is_none_or(|charging| !charging.state.grant(None).denied))
+}
+
+/// Adds what the AMF reported of the user and the access (TS 32.255, 6.2.1.2).
+fn add_access(information: &mut PduSessionChargingInformation, access: &AccessInfo) {
+    let user = UserInformation { served_gpsi: access.gpsi.clone(), served_pei: access.pei.clone() };
+    information.user_information = (user != UserInformation::default()).then_some(user);
+    information.user_location_info = access.location.clone();
+    information.ue_time_zone = access.time_zone.clone();
+    let Some(session) = &mut information.pdu_session_information else { return };
+    session.rat_type = access.rat_type.clone();
+    session.serving_network_function_id = access.amf.as_ref().map(|amf| ServingNetworkFunctionId {
+        serving_network_function_information: NfIdentification {
+            nf_name: amf.serv_nf_inst_id.clone(),
+            nf_plmn_id: None,
+            node_functionality: NodeFunctionality::Amf,
+        },
+    });
 }
 
 /// Requests quota again for rating groups that a response leaves out, if their usage was not in the
@@ -218,11 +240,15 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
         network_slicing_info: Some(NetworkSlicingInfo { s_nssai: session.slice }),
         pdu_session_id: session.id,
         pdu_type: Some(parameters.kind.clone()),
+        ssc_mode: Some(parameters.ssc_mode()),
+        serving_network_function_id: None,
+        rat_type: None,
         dnn_id: session.dnn.clone(),
         start_time: state.started.parse().ok(),
         stop_time: report.is_final.then(|| now.clone()),
         pdu_address: (address != PduAddress::default()).then_some(address),
         authorized_session_ambr: Some(session.qos.ambr.clone()),
+        serving_cn_plmn_id: Some(session.plmn.clone()),
     };
     ChargingDataRequest {
         subscriber_identifier: Some(session.supi.clone()),
@@ -239,6 +265,8 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
         pdu_session_charging_information: Some(PduSessionChargingInformation {
             smf_charging_id: Some(session.reference.to_string()),
             user_information: None,
+            user_location_info: None,
+            ue_time_zone: None,
             pdu_session_information: Some(information),
         }),
     }

@@ -38,8 +38,8 @@ use martlet_nas::{GsmCause, Nas5gsmMessage, NasPduSessionEstablishmentRequest};
 use martlet_nf::Criteria;
 use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type};
 use martlet_sbi_api::common::{
-    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai,
-    Supi,
+    Ambr, Arp, BitRate, Dnn, PduSessionType, PlmnId, PreemptionCapability, PreemptionVulnerability,
+    Snssai, Supi,
 };
 use martlet_sbi_api::namf_communication::{AmfCommunicationClient, NgapIeType};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -110,9 +110,10 @@ async fn accept(
     let slice = data.s_nssai.ok_or_else(|| missing("sNssai"))?;
     let dnn = data.dnn.clone().ok_or_else(|| missing("dnn"))?;
     let request = read_request(&body, smf.config.back_off_s)?;
+    let plmn = data.serving_network.plmn_id.clone();
     let network = configured_network(smf, &request, slice, &dnn)?;
     release_lost_session(smf, &supi, request.id).await;
-    let subscription = read_subscription(smf, &request, &supi, slice, &dnn).await?;
+    let subscription = read_subscription(smf, &request, &supi, &plmn, slice, &dnn).await?;
     let (ipv4, ipv6) = smf.pools.families(&dnn);
     let unstructured = network.unstructured.filter(|_| ipv6);
     let capabilities = DnnCapabilities {
@@ -132,7 +133,7 @@ async fn accept(
         inbox,
         id: request.id,
         slice,
-        plmn: data.serving_network.plmn_id.clone(),
+        plmn,
         amf: ServingAmf {
             client: amf,
             status_uri: data.sm_context_status_uri.clone(),
@@ -214,10 +215,11 @@ async fn read_subscription(
     smf: &Smf,
     request: &Request,
     supi: &Supi,
+    plmn: &PlmnId,
     slice: Snssai,
     dnn: &Dnn,
 ) -> Result<DnnConfiguration, Problem> {
-    let subscription = sm_subscription_data::get(smf, supi, slice, dnn).await;
+    let subscription = sm_subscription_data::get(smf, supi, plmn, slice, dnn).await;
     subscription.map_err(|problem| match problem.status() {
         404 => {
             let detail = format!("{dnn} is not subscribed in slice {slice}");
@@ -498,10 +500,10 @@ async fn set_up(
     options: Given,
     restriction: Option<GsmCause>,
 ) -> Result<(), SetUpError> {
-    sm_policy_association::create(session, subscription, access)
+    sm_policy_association::create(session, subscription, &access)
         .await
         .map_err(SetUpError::Policy)?;
-    charging_session::create(session).await?;
+    charging_session::create(session, &access).await?;
     let path = n4_session_establishment::establish(session).await?;
     session.set_path(path);
     let parameters = &session.parameters;

@@ -78,7 +78,8 @@ pub async fn by_subscription(session: &mut Session) -> bool {
         return true;
     }
     let (supi, slice, dnn) = (&session.supi, session.slice, &session.dnn);
-    let subscription = match sm_subscription_data::get(&session.smf, supi, slice, dnn).await {
+    let found = sm_subscription_data::get(&session.smf, supi, &session.plmn, slice, dnn);
+    let subscription = match found.await {
         Ok(subscription) => subscription,
         Err(problem) if problem.status() == 404 => {
             let id = session.id;

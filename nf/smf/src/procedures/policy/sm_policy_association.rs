@@ -11,7 +11,7 @@ use crate::qos_flows::{self, Flow};
 use crate::session::{PolicyAssociation, Session};
 use martlet_nf::Criteria;
 use martlet_sbi::Problem;
-use martlet_sbi_api::common::{AccessType, Gpsi, Pei, RatType, SscMode, UserLocation};
+use martlet_sbi_api::common::{AccessType, Gpsi, Pei, PlmnId, RatType, UserLocation};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_sm_policy_control::{
     FailureCode, PcfSmPolicyControlClient, RuleReport, RuleStatus, ServingNfIdentity,
@@ -25,13 +25,13 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct AccessInfo {
     access_type: Option<AccessType>,
-    rat_type: Option<RatType>,
-    location: Option<UserLocation>,
-    time_zone: Option<String>,
-    pei: Option<Pei>,
-    gpsi: Option<Gpsi>,
+    pub rat_type: Option<RatType>,
+    pub location: Option<UserLocation>,
+    pub time_zone: Option<String>,
+    pub pei: Option<Pei>,
+    pub gpsi: Option<Gpsi>,
     dnn_sel_mode: Option<DnnSelectionMode>,
-    amf: Option<ServingNfIdentity>,
+    pub amf: Option<ServingNfIdentity>,
 }
 
 impl AccessInfo {
@@ -57,7 +57,7 @@ impl AccessInfo {
 pub async fn create(
     session: &mut Session,
     subscription: &DnnConfiguration,
-    access: AccessInfo,
+    access: &AccessInfo,
 ) -> Result<(), Problem> {
     let context = &session.smf.context;
     let peer = context
@@ -77,24 +77,24 @@ pub async fn create(
     );
     // Martlet's SMF serves 3GPP access with NR. PCFs of others refuse a context without these.
     data.access_type = access.access_type.or(Some(AccessType::ThreeGppAccess));
-    data.rat_type = access.rat_type.or(Some(RatType::Nr));
+    data.rat_type = access.rat_type.clone().or(Some(RatType::Nr));
     data.serving_network = Some(session.plmn.clone().into());
-    data.user_location_info = access.location;
-    data.ue_time_zone = access.time_zone;
-    data.pei = access.pei;
-    data.gpsi = access.gpsi;
-    data.dnn_sel_mode = access.dnn_sel_mode;
-    data.serv_nf_id = access.amf;
+    data.user_location_info = access.location.clone();
+    data.ue_time_zone = access.time_zone.clone();
+    data.pei = access.pei.clone();
+    data.gpsi = access.gpsi.clone();
+    data.dnn_sel_mode = access.dnn_sel_mode.clone();
+    data.serv_nf_id = access.amf.clone();
     data.smf_id = Some(session.smf.instance_id.clone());
     data.subs_sess_ambr = subscription.session_ambr.clone();
     data.subs_def_qos = subscription.five_g_qos_profile.clone();
-    data.ssc_mode = Some(match parameters.ssc_mode {
-        2 => SscMode::SscMode2,
-        3 => SscMode::SscMode3,
-        _ => SscMode::SscMode1,
-    });
+    data.ssc_mode = Some(parameters.ssc_mode());
     data.ipv4_address = parameters.addresses.ipv4;
     data.ipv6_address_prefix = parameters.addresses.ipv6().map(|prefix| format!("{prefix}/64"));
+    let (six, four): (Vec<String>, Vec<String>) =
+        parameters.framed_routes.iter().cloned().partition(|route| route.contains(':'));
+    data.ipv4_frame_route_list = Some(four).filter(|routes| !routes.is_empty());
+    data.ipv6_frame_route_list = Some(six).filter(|routes| !routes.is_empty());
     let created = pcf.create_sm_policy(data).await?;
     let id = created.location.rsplit('/').next().unwrap_or_default().to_string();
     session.policy = Some(PolicyAssociation { pcf, id });
@@ -149,7 +149,12 @@ pub async fn report_rejected_rules(session: &mut Session, rejected: &[Flow]) {
 }
 
 /// Npcf_SMPolicyControl_Delete.
-pub async fn delete(association: &PolicyAssociation) -> Result<(), Problem> {
+pub async fn delete(
+    association: &PolicyAssociation,
+    serving_network: PlmnId,
+) -> Result<(), Problem> {
     let PolicyAssociation { pcf, id } = association;
-    pcf.delete_sm_policy(id, SmPolicyDeleteData::default()).await.map(|_| ())
+    let data =
+        SmPolicyDeleteData { serving_network: Some(serving_network.into()), ..Default::default() };
+    pcf.delete_sm_policy(id, data).await.map(|_| ())
 }

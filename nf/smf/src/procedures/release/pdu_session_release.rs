@@ -126,7 +126,8 @@ pub async fn finish(session: &mut Session, notify_amf: bool) {
     let (supi, id) = (&session.supi, session.id);
     let policy = async {
         if let Some(association) = policy
-            && let Err(problem) = sm_policy_association::delete(&association).await
+            && let Err(problem) =
+                sm_policy_association::delete(&association, session.plmn.clone()).await
         {
             tracing::debug!(%supi, session = id, %problem, "policy association not deleted");
         }

@@ -5,7 +5,7 @@ use crate::shared::Smf;
 use martlet_nf::Criteria;
 use martlet_sbi::{Problem, path_segment};
 use martlet_sbi_api::Json;
-use martlet_sbi_api::common::{Dnn, Snssai, Supi};
+use martlet_sbi_api::common::{Dnn, PlmnId, Snssai, Supi};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_sdm::{
     DnnConfiguration, SdmSubscription, SmDataQuery, UdmSubscriberDataManagementClient,
@@ -20,12 +20,14 @@ async fn udm(smf: &Smf, supi: &Supi) -> Result<UdmSubscriberDataManagementClient
 pub async fn get(
     smf: &Smf,
     supi: &Supi,
+    serving_network: &PlmnId,
     slice: Snssai,
     dnn: &Dnn,
 ) -> Result<DnnConfiguration, Problem> {
     let query = SmDataQuery {
         single_nssai: Some(Json(slice)),
         dnn: Some(dnn.clone()),
+        plmn_id: Some(Json(serving_network.clone())),
         ..Default::default()
     };
     let data = udm(smf, supi).await?.get_sm_data(supi, query).await?;
