@@ -86,8 +86,8 @@ fn the_rule_that_drops_packets_is_named_and_the_remedy_accepts_them() {
             // It depends on the gNB.
             "note  firewall      N3, UDP to 127.0.0.8:2152: dropped by the policy of chain inet \
              site input, unless an earlier rule accepts them",
-            "FAULT firewall      N6, packets of UEs from martlet-n6: dropped by the policy of chain \
-             inet site forward",
+            "FAULT firewall      N6, packets of UEs from martlet-n6: dropped by the policy of \
+             chain inet site forward",
         ] {
             ensure!(found.contains(part), "{part} is not in\n{found}");
         }

@@ -1,7 +1,8 @@
-//! Many UEs that are registered with a session, at sets of two AMFs and SMFs over PostgreSQL: what a
-//! UE costs in CPU time, memory and at the database, how that changes with their number, and how
-//! long another SMF takes over the sessions of one that is killed. From that follows a plan for ten
-//! million UEs.
+//! Many UEs that are registered with a session, at sets of two AMFs and SMFs over PostgreSQL.
+//!
+//! Measures what a UE costs in CPU time, memory and at the database, how that changes with their
+//! number, and how long another SMF takes over the sessions of one that is killed. From that
+//! follows a plan for ten million UEs.
 use super::deployment::{
     Database, Deployment, Running, attach_all, database_processes, last_lines, start,
 };
@@ -224,8 +225,9 @@ async fn request_service(
 async fn take_over(running: &mut Running, ues: &[Ue]) -> Result<(u64, f64)> {
     let all = ues.len() as u64;
     let status = running.core.status_of("smf")?;
-    let kept = status["nfs"][0]["status"]["sessions"].as_u64().context("sessions of the SMF")?;
-    ensure!(kept < all, "the second SMF has no session");
+    let sessions_of_first =
+        status["nfs"][0]["status"]["sessions"].as_u64().context("sessions of the SMF")?;
+    ensure!(sessions_of_first < all, "the second SMF has no session");
     running.members.retain(|member| member.name != "smf2");
     let begun = Instant::now();
     wait_until(&running.core, "smf", TAKEOVER_TIMEOUT, |smf| smf["sessions"] == all).await?;
@@ -233,7 +235,7 @@ async fn take_over(running: &mut Running, ues: &[Ue]) -> Result<(u64, f64)> {
     for ue in some_of(ues, SERVICE_REQUESTS.1) {
         service_request(ue).await.context("after the takeover")?;
     }
-    Ok((all - kept, seconds))
+    Ok((all - sessions_of_first, seconds))
 }
 
 /// Bytes of each table with its indexes.

@@ -182,7 +182,7 @@ fn scale_bar(out: &mut String, map: &Map) {
 
 /// The cells, and where the UE was.
 fn overview(out: &mut String, measured: &Measurements, panel: Panel) {
-    frame(out, panel, "Cells and the phone");
+    frame(out, panel, "Cells and the UE");
     let truths = measured.fixes.iter().map(|fix| fix.truth);
     let Some(map) = Map::around(measured.cells.iter().copied().chain(truths.clone()), panel) else {
         return;
@@ -196,7 +196,7 @@ fn overview(out: &mut String, measured: &Measurements, panel: Panel) {
     line(out, &way, BLUE, "stroke-linecap=\"round\"");
     if let Some(last) = way.last() {
         dot(out, *last, 4.5, BLUE, BLUE);
-        label(out, (last.0 + 9.0, last.1 - 6.0), "start", BLUE, "phone");
+        label(out, (last.0 + 9.0, last.1 - 6.0), "start", BLUE, "UE");
     }
     scale_bar(out, &map);
 }
