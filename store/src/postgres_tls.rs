@@ -329,7 +329,7 @@ mod tests {
             |value: &str| session(&format!("postgresql://u@h1,h2/d?target_session_attrs={value}"));
         assert_eq!(session("postgresql://u@h1/d"), Ok(TargetSessionAttrs::Any));
         let writable = Ok(TargetSessionAttrs::ReadWrite);
-        assert_eq!(session("postgresql:///d?user=u&host=h1,h2"), writable);
+        assert_eq!(session("postgresql://u@h1,h2/d"), writable);
         assert_eq!((attributes("read-write"), attributes("primary")), (writable.clone(), writable));
         for refused in ["read-only", "standby", "prefer-standby", "writable"] {
             assert!(attributes(refused).unwrap_err().contains("attrs=read-write"), "{refused}");

@@ -238,7 +238,7 @@ impl Certificate {
     pub fn validity(&self) -> Validity {
         match self.days_left() {
             ..0 => Validity::Expired,
-            ..=WARNING_DAYS => Validity::ExpiresSoon,
+            0..=WARNING_DAYS => Validity::ExpiresSoon,
             _ => Validity::Valid,
         }
     }
