@@ -369,11 +369,11 @@ impl Walk<'_> {
     fn equals(&self, chain: Chain<'_>, value: &Known, right: &Value) -> Option<bool> {
         let any = |items: &Vec<Value>| {
             let results = items.iter().map(|item| self.equals(chain, value, item));
-            results.fold(Some(false), |all, result| match (all, result) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (None, _) | (_, None) => None,
-                _ => Some(false),
-            })
+            let results: Vec<Option<bool>> = results.collect();
+            match results.contains(&Some(true)) {
+                true => Some(true),
+                false => (!results.contains(&None)).then_some(false),
+            }
         };
         match right {
             Value::Array(items) => return any(items),
@@ -485,6 +485,9 @@ mod tests {
         Some((obstacle.rule.map_or(0, |(_, handle)| handle), obstacle.is_certain))
     }
 
+    /// Policy, rules, and what is found: the handle of a rule, and whether it drops for sure.
+    type Case = (&'static str, Vec<Value>, Option<(u64, bool)>);
+
     #[test]
     fn the_first_rule_that_decides_is_found() {
         let (drop, accept) = (json!({"drop": null}), json!({"accept": null}));
@@ -494,7 +497,7 @@ mod tests {
             {"accept": null}], ["invalid", {"drop": null}]]}}});
         let source = json!({"payload": {"protocol": "ip", "field": "saddr"}});
         let destination = json!({"payload": {"protocol": "ip", "field": "daddr"}});
-        let cases: Vec<(&str, Vec<Value>, Option<(u64, bool)>)> = vec![
+        let cases: Vec<Case> = vec![
             ("accept", vec![], None),
             ("drop", vec![], Some((0, true))),
             ("drop", vec![json!([established])], Some((0, true))),

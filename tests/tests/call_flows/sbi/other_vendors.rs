@@ -50,12 +50,15 @@ fn pcf_gets_access_location_and_equipment_of_the_ue() {
         let amf = context.serv_nf_id.as_ref().context("servNfId")?;
         ensure!(amf.guami.is_some() && amf.serv_nf_inst_id.is_some(), "{context:?}");
         ue.deregister().await?;
-        core.until("the session is released", |count| count.sessions == 0).await?;
-        let last =
-            |operation: &str| core.sbi_record.requests(operation).pop().context("no request");
+        let last = |operation: &str| {
+            let requests = core.sbi_record.requests(operation).pop();
+            requests.with_context(|| format!("{operation} was not requested"))
+        };
+        let operation = "npcf-smpolicycontrol DeleteSMPolicy";
+        let deleted = || core.sbi_record.requests(operation).pop();
+        let (_, deleted) = eventually(operation, deleted, String::new).await?;
         let (query, _) = last("nudm-sdm GetSmData")?;
         ensure!(query["plmn-id"].as_str().is_some_and(|plmn| plmn.contains("\"001\"")), "{query}");
-        let (_, deleted) = last("npcf-smpolicycontrol DeleteSMPolicy")?;
         ensure!(deleted["servingNetwork"]["mcc"] == "001", "{deleted}");
         let (_, charged) = last("nchf-convergedcharging Create")?;
         let charged = &charged["pDUSessionChargingInformation"];
