@@ -33,6 +33,7 @@ fn at(address: SocketAddr) -> Result<martlet_sbi::Peer> {
 fn pcf_gets_access_location_and_equipment_of_the_ue() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |config| {
+            config.chf.enabled = true;
             config.smf.charging.mode = ChargingMode::Offline;
         })
         .await?;
