@@ -34,11 +34,12 @@ pub struct ProvisioningArgs {
     pub core: CoreArgs,
 }
 
-/// Commands that are measured, by the names of their figures.
+/// Commands that are measured, by the names of their figures. The export writes the file that the
+/// import of JSON reads.
 const COMMANDS: [(&str, &str); 4] = [
     ("import.csv", "import of CSV"),
-    ("import.json", "import of JSON"),
     ("export.json", "export of JSON"),
+    ("import.json", "import of JSON"),
     ("list", "list"),
 ];
 /// Cores that are started in turn.
