@@ -110,6 +110,8 @@ class Vendor:
     cleanup = []
     # Whether they use the kernel's SCTP.
     kernel_sctp = True
+    # Why cases without a method cannot be played.
+    unsupported = "no such command"
     # Known causes of failures, by the name of the case.
     known = {}
     # More of the core's configuration, YAML.
@@ -130,4 +132,4 @@ class Vendor:
     def steps(self, case):
         """The steps of a case, or NotSupported."""
         method = getattr(self, case.replace("-", "_"), None)
-        return method() if method else NotSupported("no such command")
+        return method() if method else NotSupported(self.unsupported)

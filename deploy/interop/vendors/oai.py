@@ -28,6 +28,7 @@ class Oai(Vendor):
 
     name = "OAI"
     programs = {"nr-softmodem": "nr-softmodem", "nr-uesoftmodem": "nr-uesoftmodem"}
+    unsupported = "its UE has no command for it"
     files = {"cell": CELL}
 
     def start_gnb(self, label):
@@ -90,8 +91,3 @@ class Oai(Vendor):
     def wrong_key(self):
         wrong = self.start_ue("ue", key="0" * 31 + "1")
         return self.start_gnb("gnb") + wrong + [Never("ue", REGISTERED, 30)]
-
-    def steps(self, case):
-        if hasattr(self, case.replace("-", "_")):
-            return super().steps(case)
-        return NotSupported("its UE has no command for it")

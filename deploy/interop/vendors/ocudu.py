@@ -1,6 +1,6 @@
 """OCUDU, the successor of srsRAN: its gNB with a dummy radio unit. A UE needs a radio."""
 import testbed
-from plan import Expect, NotSupported, RestartCore, Start, Stop, Vendor, Write
+from plan import Expect, RestartCore, Start, Stop, Vendor, Write
 
 GNB = f"""\
 cu_cp:
@@ -32,6 +32,7 @@ class Ocudu(Vendor):
 
     name = "OCUDU"
     programs = {"gnb": "gnb"}
+    unsupported = "its UEs need a radio"
 
     def start(self, label):
         """Starts the gNB."""
@@ -46,8 +47,3 @@ class Ocudu(Vendor):
 
     def core_restart(self):
         return self.ng_setup() + [RestartCore(), Stop("gnb", kill=True)] + self.start("again")
-
-    def steps(self, case):
-        if hasattr(self, case.replace("-", "_")):
-            return super().steps(case)
-        return NotSupported("its UEs need a radio")

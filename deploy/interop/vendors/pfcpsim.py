@@ -1,6 +1,6 @@
 """pfcpsim, an SMF that plays N4 alone, with Martlet's UPF."""
 import testbed
-from plan import Expect, NotSupported, OnCore, StartOnCore, Vendor
+from plan import Expect, OnCore, StartOnCore, Vendor
 
 UPF = "127.0.0.8"
 # Addresses of UEs that Martlet's SMF does not assign.
@@ -12,6 +12,7 @@ class Pfcpsim(Vendor):
 
     name = "pfcpsim"
     programs = {"pfcpsim": "pfcpsim", "pfcpctl": "pfcpctl"}
+    unsupported = "an SMF for N4 alone"
     kernel_sctp = False
 
     def control(self, *words):
@@ -46,8 +47,3 @@ class Pfcpsim(Vendor):
 
     def fifty_ues(self):
         return self.sessions(50)
-
-    def steps(self, case):
-        if hasattr(self, case.replace("-", "_")):
-            return super().steps(case)
-        return NotSupported("an SMF for N4 alone")
