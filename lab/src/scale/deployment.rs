@@ -87,10 +87,15 @@ pub(super) fn last_lines(folder: &Path) -> String {
     text
 }
 
-/// The database's server and a file with its process ID.
-pub(super) fn database_processes(server: &TestPostgres) -> Result<Vec<u32>> {
+/// CPU milliseconds of all processes of the database's server.
+pub(super) fn database_cpu(server: &TestPostgres) -> Result<f64> {
     let file = std::fs::read_to_string(server.folder().join("data/postmaster.pid"))?;
-    Ok(family(file.lines().next().context("no process ID")?.trim().parse()?))
+    let processes = family(file.lines().next().context("no process ID")?.trim().parse()?);
+    Ok(processes.into_iter().map(cpu_ms).sum())
+}
+
+fn cpu_ms(pid: u32) -> f64 {
+    cpu_ns(pid) as f64 / 1e6
 }
 
 /// The address of a member, from 0, of functions of a kind.
@@ -277,9 +282,18 @@ impl Running {
         all.map(|n| Ok(gnb(n).new_ue(ue_config(n)?)?)).collect()
     }
 
+    /// Ends the gNBs and all functions.
+    pub(super) async fn stop(self) -> Result<()> {
+        for gnb in &self.gnbs {
+            gnb.shutdown().await;
+        }
+        drop(self.members);
+        self.core.stop()
+    }
+
     /// CPU milliseconds of each function's process.
     pub(super) fn cpu(&self) -> BTreeMap<String, f64> {
-        self.of_processes(|pid| cpu_ns(pid) as f64 / 1e6)
+        self.of_processes(cpu_ms)
     }
 
     /// Kilobytes of each function's process: proportional set size without files.

@@ -4,10 +4,9 @@
 //! number, and how long another SMF takes over the sessions of one that is killed. From that
 //! follows a plan for ten million UEs.
 use super::deployment::{
-    Database, Deployment, Running, attach_all, database_processes, last_lines, start,
+    Database, Deployment, Running, attach_all, database_cpu, last_lines, start,
 };
 use super::{CONCURRENCY, FLUSH_TIME, ScaleArgs, wait_until};
-use crate::process_usage::cpu_ns;
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
 use crate::{Figure, Output, Panel, Series, draw};
@@ -89,11 +88,7 @@ pub(super) fn run(args: &ScaleArgs) -> Result<String> {
             let (mut running, server) = start(&program, &folder, deployment).await?;
             let server = server.context("the core has no database")?;
             let measured = measure(&mut running, &server, ues).await?;
-            for gnb in &running.gnbs {
-                gnb.shutdown().await;
-            }
-            drop(running.members);
-            running.core.stop()?;
+            running.stop().await?;
             anyhow::Ok(measured)
         })
         .with_context(|| format!("logs: {}\n{}", folder.display(), last_lines(&folder)))?;
@@ -106,9 +101,7 @@ pub(super) fn run(args: &ScaleArgs) -> Result<String> {
 /// CPU milliseconds since the start, by kind of function.
 fn cpu(running: &Running, server: &TestPostgres) -> Result<ByFunction> {
     let mut cpu = of_kinds(running.cpu());
-    let of_database: f64 =
-        database_processes(server)?.into_iter().map(|pid| cpu_ns(pid) as f64 / 1e6).sum();
-    cpu.insert(DATABASE.into(), of_database);
+    cpu.insert(DATABASE.into(), database_cpu(server)?);
     Ok(cpu)
 }
 

@@ -8,10 +8,9 @@
 //! A function works on one thread. The function that uses most CPU time for a registration bounds
 //! the rate, on a machine with a CPU for each function. So the bound is known from CPU times, even
 //! on a machine with fewer CPUs.
-use super::deployment::{Database, Deployment, attach_all, database_processes, last_lines, start};
+use super::deployment::{Database, Deployment, attach_all, database_cpu, last_lines, start};
 use super::usl::Usl;
 use super::{CONCURRENCY, FLUSH_TIME, ScaleArgs};
-use crate::process_usage::cpu_ns;
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
 use crate::{Figure, Output, Panel, Series, draw};
@@ -208,10 +207,7 @@ async fn measure(
     attach_all(&running.new_ues(warm_up)?, at_a_time).await?;
     let measured = running.new_ues(ues)?;
     tokio::time::sleep(FLUSH_TIME).await;
-    let of_database = || -> Result<f64> {
-        let Some(server) = &server else { return Ok(0.0) };
-        Ok(database_processes(server)?.into_iter().map(|pid| cpu_ns(pid) as f64 / 1e6).sum())
-    };
+    let of_database = || server.as_ref().map_or(Ok(0.0), database_cpu);
     let (before, database_before, begun) = (running.cpu(), of_database()?, Instant::now());
     attach_all(&measured, at_a_time).await?;
     let rate = ues as f64 / begun.elapsed().as_secs_f64();
@@ -229,11 +225,7 @@ async fn measure(
         ue.register().await?;
         times.push(begun.elapsed().as_secs_f64() * 1e3);
     }
-    for gnb in &running.gnbs {
-        gnb.shutdown().await;
-    }
-    drop(running.members);
-    running.core.stop()?;
+    running.stop().await?;
     Ok(Measured {
         functions,
         database: (database_after - database_before) / ues as f64,

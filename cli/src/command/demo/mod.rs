@@ -7,7 +7,8 @@ mod picture;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use martlet::config::Config;
-use picture::{Fix, INTERVAL, Measurements, Point};
+use martlet_lcs_position::GeoPoint;
+use picture::{Fix, INTERVAL, Measurements};
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -103,9 +104,8 @@ fn draw(folder: &Path, picture: &Path) -> Result<()> {
         std::fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))
     };
     let cells = Config::load(Some(&folder.join("martlet.yaml")))?.lmf.cells;
-    let point = |at: &martlet_lcs_position::GeoPoint| Point { lat: at.lat, lon: at.lon };
     let measured = Measurements {
-        cells: cells.iter().map(|cell| point(&cell.position)).collect(),
+        cells: cells.iter().map(|cell| cell.position).collect(),
         fixes: text("walk")?.lines().map(fix).collect::<Result<_>>()?,
         round_trips: text("ping")?.lines().filter_map(round_trip).collect(),
         uplink: text("uplink")?.lines().filter_map(rate).collect(),
@@ -123,8 +123,8 @@ fn fix(line: &str) -> Result<Fix> {
     let number = |pointer: &str| {
         value.pointer(pointer).and_then(Value::as_f64).with_context(|| format!("no {pointer}"))
     };
-    let point = |at: &str| -> Result<Point> {
-        Ok(Point { lat: number(&format!("{at}/lat"))?, lon: number(&format!("{at}/lon"))? })
+    let point = |at: &str| -> Result<GeoPoint> {
+        Ok(GeoPoint { lat: number(&format!("{at}/lat"))?, lon: number(&format!("{at}/lon"))? })
     };
     let ellipse = "/locationEstimate/uncertaintyEllipse";
     Ok(Fix {

@@ -1,21 +1,15 @@
 //! The picture at the end of the demo: positions, throughput and round-trip times, as SVG and as
 //! text for a terminal.
+use martlet_lcs_position::{GeoPoint, TangentPlane};
 use std::fmt::Write;
-
-/// A point on the ground, in degrees (WGS 84).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
-    pub lat: f64,
-    pub lon: f64,
-}
 
 /// One answer of the LMF.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fix {
     /// The computed position.
-    pub found: Point,
+    pub found: GeoPoint,
     /// The true position at that time.
-    pub truth: Point,
+    pub truth: GeoPoint,
     /// Distance of both in metres.
     pub error: f64,
     /// Semi-axes of the uncertainty ellipse in metres.
@@ -27,7 +21,7 @@ pub struct Fix {
 /// What the demo measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measurements {
-    pub cells: Vec<Point>,
+    pub cells: Vec<GeoPoint>,
     pub fixes: Vec<Fix>,
     /// Round-trip times in milliseconds.
     pub round_trips: Vec<f64>,
@@ -39,7 +33,6 @@ pub struct Measurements {
 /// Seconds of one value of the throughput.
 pub const INTERVAL: f64 = 0.2;
 
-const METRES_PER_DEGREE: f64 = 111_320.0;
 const BLUE: &str = "#1f5fa8";
 const ORANGE: &str = "#c75b12";
 const GREY: &str = "#6b7280";
@@ -55,37 +48,36 @@ struct Panel {
 
 /// A part of the ground that a panel shows, north up, with one scale for both axes.
 struct Map {
-    centre: Point,
+    /// With the origin in the middle of the panel.
+    plane: TangentPlane,
     panel: Panel,
     pixels_per_metre: f64,
 }
 
 impl Map {
     /// The map with all points. `None` without points.
-    fn around(points: impl Iterator<Item = Point> + Clone, panel: Panel) -> Option<Map> {
-        let range = |value: fn(Point) -> f64| {
+    fn around(points: impl Iterator<Item = GeoPoint> + Clone, panel: Panel) -> Option<Map> {
+        let range = |value: fn(GeoPoint) -> f64| {
             points.clone().map(value).fold(None, |range: Option<(f64, f64)>, value| {
                 Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
             })
         };
         let (south, north) = range(|point| point.lat)?;
         let (west, east) = range(|point| point.lon)?;
-        let centre = Point { lat: (south + north) / 2.0, lon: (west + east) / 2.0 };
-        let metres = |degrees: f64| degrees * METRES_PER_DEGREE;
-        let (height, width) =
-            (metres(north - south), metres(east - west) * centre.lat.to_radians().cos());
+        let centre = GeoPoint { lat: (south + north) / 2.0, lon: (west + east) / 2.0 };
+        let plane = TangentPlane::at(centre);
+        let corner = plane.offset(&GeoPoint { lat: north, lon: east });
+        let (width, height) = (2.0 * corner.east, 2.0 * corner.north);
         let pixels_per_metre =
             (0.76 * panel.width / width.max(10.0)).min(0.70 * panel.height / height.max(10.0));
-        Some(Map { centre, panel, pixels_per_metre })
+        Some(Map { plane, panel, pixels_per_metre })
     }
 
-    fn place(&self, point: Point) -> (f64, f64) {
-        let metres = |degrees: f64| degrees * METRES_PER_DEGREE;
-        let east = metres(point.lon - self.centre.lon) * self.centre.lat.to_radians().cos();
-        let north = metres(point.lat - self.centre.lat);
+    fn place(&self, point: GeoPoint) -> (f64, f64) {
+        let offset = self.plane.offset(&point);
         (
-            self.panel.x + self.panel.width / 2.0 + east * self.pixels_per_metre,
-            self.panel.y + self.panel.height / 2.0 - north * self.pixels_per_metre,
+            self.panel.x + self.panel.width / 2.0 + offset.east * self.pixels_per_metre,
+            self.panel.y + self.panel.height / 2.0 - offset.north * self.pixels_per_metre,
         )
     }
 
@@ -118,7 +110,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// The picture. It needs no script, style or font of elsewhere.
+/// The picture. It needs no external script, style or font.
 pub fn svg(measured: &Measurements) -> String {
     let mut out = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1000 680\" width=\"1000\" \
@@ -393,7 +385,7 @@ mod tests {
     use super::*;
 
     fn measured() -> Measurements {
-        let at = |lat, lon| Point { lat, lon };
+        let at = |lat, lon| GeoPoint { lat, lon };
         let fix = |n: f64| Fix {
             truth: at(54.0937 + 0.00001 * n, 12.1009 + 0.00005 * n),
             found: at(54.09371 + 0.00001 * n, 12.10092 + 0.00005 * n),

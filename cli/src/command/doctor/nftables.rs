@@ -3,6 +3,7 @@
 //! A packet has the fields that are known from the configuration. A match on another field, such as
 //! the sender's address, is undecided: a rule with one that drops is taken not to match, and one
 //! that accepts makes the result uncertain.
+use martlet_upf::rules::Prefix;
 use serde_json::Value;
 use std::fmt;
 use std::net::IpAddr;
@@ -422,14 +423,8 @@ fn in_range(value: &Known, low: &Value, high: &Value) -> Option<bool> {
 
 fn in_prefix(value: &Known, prefix: &Value) -> Option<bool> {
     let Known::Address(ip) = value else { return None };
-    let (network, length) = (address(&prefix["addr"])?, prefix["len"].as_u64()?);
-    let bits = |ip: IpAddr| match ip {
-        IpAddr::V4(ip) => (u128::from(ip.to_bits()) << 96, 32),
-        IpAddr::V6(ip) => (ip.to_bits(), 128),
-    };
-    let ((ip, width), (network, network_width)) = (bits(*ip), bits(network));
-    let mask = u128::MAX.checked_shl(u32::try_from(128 - length.min(128)).ok()?).unwrap_or(0);
-    Some(width == network_width && ip & mask == network & mask)
+    let length = u8::try_from(prefix["len"].as_u64()?).ok()?;
+    Some(Prefix::of(address(&prefix["addr"])?, length).contains(*ip))
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub struct Arp {
 }
 
 impl Arp {
-    /// A priority level that neither pre-empts nor is pre-empted.
+    /// A priority level without preemption of others or by others.
     pub fn level(priority: u8) -> Self {
         Self { priority, may_preempt: false, preemptable: false }
     }
