@@ -6,7 +6,7 @@ const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
 /// A private key, as hexadecimal digits and as decimal ones, which YAML reads as a number.
 const HEX: &str = "c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d";
 const DECIMAL: &str = "7391846205739184620573918462057391846205739184620573918462057391";
-const PASSWORD: &str = "correct-horse-battery";
+const PASSWORD: &str = "staple-horse-battery";
 
 struct Folder(PathBuf);
 

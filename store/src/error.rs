@@ -44,9 +44,9 @@ pub enum StoreError {
          it, in MARTLET_STORE_KEY or as udr.key_file"
     )]
     Sealed(String),
-    /// PostgreSQL failed.
+    /// PostgreSQL failed. The text has the cause, which is therefore not a source.
     #[error("PostgreSQL failed: {}", postgres_text(.0))]
-    Postgres(#[from] tokio_postgres::Error),
+    Postgres(tokio_postgres::Error),
     /// PostgreSQL did not answer in time.
     #[error("PostgreSQL did not answer within {} ms ({what})", .limit.as_millis())]
     Timeout {
@@ -178,6 +178,12 @@ impl StoreError {
     /// Whether the database failed, as opposed to a refusal of what was to be written.
     pub fn is_failure(&self) -> bool {
         !matches!(self, StoreError::Exists(_) | StoreError::Invalid(_))
+    }
+}
+
+impl From<tokio_postgres::Error> for StoreError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        StoreError::Postgres(error)
     }
 }
 

@@ -360,9 +360,12 @@ impl Store {
     /// # Errors
     /// The database failed.
     pub fn probe(&self) -> Result<(), StoreError> {
+        // PostgreSQL compresses long values: this one must need its length on a full disk.
+        let mut bytes = [0; PROBE_BYTES / 2];
+        let _ = getrandom::fill(&mut bytes);
         let outcome = self
             .database
-            .put_context("", "probe", "", &"0".repeat(PROBE_BYTES))
+            .put_context("", "probe", "", &hex::encode(bytes))
             .and_then(|_| self.database.remove_context("", "probe", ""))
             .and_then(|_| self.database.commit(true));
         self.written(outcome.as_ref().err());

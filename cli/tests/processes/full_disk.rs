@@ -4,11 +4,13 @@ use anyhow::{Context, Result, bail, ensure};
 use martlet_ran::Gnb;
 use martlet_security::aka::SubscriberKey;
 use martlet_security::{Autn, Rand};
+use martlet_store::testing::TestPostgres;
 use martlet_tests::in_namespace;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -232,6 +234,78 @@ fn a_full_disk_is_a_rejection_with_a_cause_and_heals_in_one_process() {
         until_served(&gnb).await?;
         gnb.shutdown().await;
         core.stop()
+    });
+}
+
+/// The tables of a server on a small disk.
+fn move_tables(server: &TestPostgres, disk: &Path) -> Result<()> {
+    let tables = disk.join("tables");
+    std::fs::create_dir(&tables)?;
+    let owner = std::fs::metadata(server.folder())?;
+    for folder in [disk, &tables] {
+        std::os::unix::fs::chown(folder, Some(owner.uid()), Some(owner.gid()))?;
+    }
+    let (url, tables) = (server.url(), tables.display().to_string());
+    // The client must not run within the test's runtime.
+    let run = std::thread::spawn(move || -> Result<()> {
+        let mut client = postgres::Client::connect(&url, postgres::NoTls)?;
+        client.execute(&format!("CREATE TABLESPACE small LOCATION '{tables}'"), &[])?;
+        Ok(client.batch_execute("ALTER ROLE martlet SET default_tablespace = small")?)
+    });
+    run.join().ok().context("the statements ended")?
+}
+
+/// Readiness and log name the remedy, and UEs are served when there is room again.
+async fn full_server(site: &Site, disk: &Path) -> Result<()> {
+    let core = site.start(&[])?;
+    let gnb = gnb_that_waits(1, Duration::from_secs(2)).await?;
+    registration_cycle(&ue(&gnb, 1)?).await?;
+    let filling = Filling::of(disk)?;
+    let give_up = Instant::now() + Duration::from_secs(60);
+    let remedy = "make room on the server's disk";
+    loop {
+        let (status, why) = send(&site.oam(), "GET", "/readyz", "")?;
+        // The AMF loses its lease, or the UDR fails to write a context first. Without its lease
+        // the AMF is silent, and the UDR has nothing to write.
+        let named = [remedy, "amf: database postgresql://"].iter().any(|part| why.contains(part));
+        if status == 503 && named {
+            break;
+        }
+        ensure!(Instant::now() < give_up, "readiness {status} {why}");
+        // Pages of the tables may have room for a few rows.
+        for n in 1..=4 {
+            let ue = ue(&gnb, n)?;
+            if ue.register().await.is_ok() {
+                let _ = ue.deregister().await;
+            }
+        }
+    }
+    let log = std::fs::read_to_string(site.0.join("core.log"))?;
+    ensure!(log.contains(remedy), "{remedy}: {log}");
+    drop(filling);
+    until_served(&gnb).await?;
+    let give_up = Instant::now() + Duration::from_secs(10);
+    while let (status, why) = send(&site.oam(), "GET", "/readyz", "")?
+        && status != 200
+    {
+        ensure!(Instant::now() < give_up, "{status} {why}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn a_full_postgresql_server_is_named_with_the_remedy_and_heals() {
+    in_namespace(|| async {
+        let name = "full-server";
+        let disk = std::env::temp_dir().join(format!("martlet-{name}-disk-{}", std::process::id()));
+        small_disk(&disk)?;
+        let Some(server) = TestPostgres::start(name)? else { return Ok(()) };
+        move_tables(&server, &disk)?;
+        let site = Site::on(name, Some(&server.url()))?;
+        site.subscribe(3, 3)?;
+        full_server(&site, &disk).await
     });
 }
 

@@ -5,6 +5,7 @@ use nix::unistd::Pid;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a program may take to stop after SIGTERM.
@@ -66,6 +67,9 @@ pub fn build(name: &str, package: &str) -> Option<PathBuf> {
 
 /// The same, with text replaced in files of a module.
 pub fn build_changed(name: &str, package: &str, change: Option<&Change>) -> Option<PathBuf> {
+    // Tests of one program share its copy and its output.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut build, folder) = command(name)?;
     let program = folder.join(name);
     // A build in the guest would take minutes: it was built outside.
@@ -144,10 +148,12 @@ pub fn copy(name: &str, module: &str) -> Option<PathBuf> {
     let from = module_folder(name, module)?;
     let to = folder.join(format!("{name}-source"));
     if !to.exists() {
+        // A test that was stopped leaves no half of a copy under that name.
+        let partial = folder.join(format!("{name}-source-{}", std::process::id()));
         let mut cp = Command::new("cp");
-        let copied =
-            cp.args(["-r", "--no-preserve=mode"]).arg(from).arg(&to).status().expect("start cp");
-        assert!(copied.success(), "cannot copy the module");
+        let cp = cp.args(["-r", "--no-preserve=mode"]).arg(from).arg(&partial);
+        assert!(cp.status().expect("start cp").success(), "cannot copy the module");
+        std::fs::rename(&partial, &to).expect("name the copy");
     }
     Some(to)
 }
