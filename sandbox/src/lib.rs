@@ -49,7 +49,7 @@ pub use seccomp::{FILTERS, FilterError, SeccompMode, compile};
 pub use user::{User, UserError, is_mapped, is_root};
 
 use serde::Serialize;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 /// What a process needs.
 #[derive(Debug, Clone, Default)]
@@ -113,11 +113,12 @@ pub struct Rights {
     pub kept: Vec<String>,
 }
 
-static RIGHTS: OnceLock<Rights> = OnceLock::new();
+/// A forked process has other rights than its parent.
+static RIGHTS: Mutex<Option<&'static Rights>> = Mutex::new(None);
 
 /// The rights of this process after [`Entered::seal`].
 pub fn rights() -> Option<&'static Rights> {
-    RIGHTS.get()
+    *RIGHTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A process between [`enter`] and [`Entered::seal`].
@@ -208,7 +209,9 @@ impl Entered {
             tracing::warn!(process, user, capabilities, %seccomp, %landlock, kept,
                 "process keeps rights that it does not need");
         }
-        RIGHTS.get_or_init(|| rights)
+        let rights: &Rights = Box::leak(Box::new(rights));
+        *RIGHTS.lock().unwrap_or_else(PoisonError::into_inner) = Some(rights);
+        rights
     }
 }
 

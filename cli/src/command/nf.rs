@@ -20,17 +20,17 @@ use std::sync::{Arc, Mutex};
 pub struct NfArgs {
     /// Name of the function
     #[arg(value_parser = PROCESSES)]
-    name: String,
+    pub name: String,
     #[command(flatten)]
-    config: ConfigArgs,
+    pub config: ConfigArgs,
     #[command(flatten)]
-    capture: CaptureArgs,
+    pub capture: CaptureArgs,
     /// Binding of the SBI: http, or fabric for functions on the same machine
     #[arg(long, value_enum, default_value = "http")]
-    sbi: Sbi,
+    pub sbi: Sbi,
     /// The supervisor. This process ends with it
     #[arg(long, value_name = "PID", hide = true)]
-    supervisor: Option<u32>,
+    pub supervisor: Option<u32>,
 }
 
 /// A function that had started failed. The supervisor of `up --split` starts it again. Exit code 1

@@ -1,9 +1,10 @@
 //! `martlet up`: the whole core.
 use super::capture::CaptureArgs;
+use super::nf::{self, NfArgs};
 use crate::config_args::ConfigArgs;
 use crate::log::LogArgs;
 use crate::reload::Reloader;
-use crate::supervisor::{self, FunctionCommand};
+use crate::supervisor::{self, FunctionCommand, Role, start_fork_server};
 use crate::{northbound, runtime, trim, watchdog};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -34,6 +35,16 @@ pub struct UpArgs {
     sbi: Option<Sbi>,
 }
 
+impl UpArgs {
+    /// The arguments of a function's process.
+    fn of_function(self, name: String, sbi: Sbi) -> NfArgs {
+        let mut capture = self.capture;
+        capture.pcap_join = capture.pcap.is_some();
+        let supervisor = std::os::unix::process::parent_id();
+        NfArgs { name, config: self.config, capture, sbi, supervisor: Some(supervisor) }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: UpArgs, log: &LogArgs) -> Result<()> {
     let started = Instant::now();
@@ -56,7 +67,15 @@ pub fn run(args: UpArgs, log: &LogArgs) -> Result<()> {
         config.fabric.admit(&config.security.uids());
         sandbox::enter_supervisor(&config).seal();
         runtime::protect_memory()?;
-        let function = FunctionCommand { file, sbi, log: log.clone(), capture };
+        let fork_server = match config.security.fork {
+            true => start_fork_server()?,
+            false => Role::Supervisor(None),
+        };
+        let fork_server = match fork_server {
+            Role::Function(name) => return nf::run(args.of_function(name, sbi)),
+            Role::Supervisor(server) => Arc::new(Mutex::new(server)),
+        };
+        let function = FunctionCommand { file, sbi, log: log.clone(), capture, fork_server };
         return supervisor::run(config, function);
     }
     args.capture.create()?;

@@ -24,6 +24,9 @@ pub struct SecuritySection {
     pub seccomp: SeccompMode,
     /// Whether to restrict file access with Landlock, if the kernel has it.
     pub landlock: bool,
+    /// Whether functions in processes of their own are forked. They then share memory, and have the
+    /// same layout of addresses, which is another one at each start. `false`: they are executed.
+    pub fork: bool,
     /// The user, after its lookup.
     #[serde(skip)]
     found: Option<User>,
@@ -36,6 +39,7 @@ impl Default for SecuritySection {
             function_users: FUNCTION_USERS,
             seccomp: SeccompMode::Kill,
             landlock: true,
+            fork: true,
             found: None,
         }
     }

@@ -13,8 +13,8 @@ fn a_crashed_function_of_a_split_core_is_restarted() {
         let site = Site::new("split")?;
         let core = site.start(&["--split"])?;
         ensure!(
-            core.usage().processes == 12,
-            "ten functions, the API and the supervisor: {:?}",
+            core.usage().processes == 13,
+            "ten functions, the API, the supervisor and its fork server: {:?}",
             core.usage()
         );
         let gnb = gnb().await?;

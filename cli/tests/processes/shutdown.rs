@@ -37,7 +37,7 @@ fn functions_end_with_their_supervisor() {
         let core = site.start(&["--split"])?;
         let family = core.family();
         let (watcher, functions) = family.split_first().context("it has a process")?;
-        ensure!(functions.len() == 11, "ten functions and the API: {family:?}");
+        ensure!(functions.len() == 12, "ten functions, the API and the fork server: {family:?}");
         send(*watcher, Signal::SIGKILL)?;
         until_gone(functions).await?;
         drop(core);

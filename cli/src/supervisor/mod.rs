@@ -5,20 +5,29 @@
 //! core: its configuration or its machine is wrong. After that only the operator ends the core. A
 //! function that crashes is restarted at once, and after further crashes with a [`back_off`]. The
 //! others keep running.
+mod fork_server;
+mod process;
+
 use crate::log::{LogArgs, LogFormat};
 use crate::oam_client::{self, Endpoint};
 use crate::{northbound, runtime, trim};
 use anyhow::{Context, Result, bail};
+use fork_server::ForkServer;
+pub use fork_server::{Role, start as start_fork_server};
 use martlet::config::{API_FUNCTION, Config, database_name};
 use martlet::core::restarts::{Restarts, STABLE, back_off};
 use martlet::core::{FabricManager, Sbi, function_names};
 use martlet_nf::oam::OamServer;
 use martlet_nf::{NotReady, Shutdown};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use process::Process;
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 /// A process that does not end within this time of SIGTERM is killed.
@@ -93,10 +102,35 @@ pub struct FunctionCommand {
     pub log: LogArgs,
     /// Arguments of the capture.
     pub capture: Vec<OsString>,
+    /// Forks the processes. Without it they are executed.
+    pub fork_server: Arc<Mutex<Option<ForkServer>>>,
 }
 
 impl FunctionCommand {
-    fn spawn(&self, name: &str) -> Result<Child> {
+    fn spawn(&self, name: &str) -> Result<Process> {
+        let failed = || format!("the process of {name} cannot be started");
+        let pid = match self.fork(name) {
+            Some(pid) => pid,
+            None => self.execute(name).with_context(failed)?,
+        };
+        Process::of(pid).with_context(failed)
+    }
+
+    /// Forks the process; `None` without a fork server that answers.
+    fn fork(&self, name: &str) -> Option<Pid> {
+        let mut server = self.fork_server.lock().unwrap_or_else(PoisonError::into_inner);
+        match server.as_ref()?.spawn(name) {
+            Ok(pid) => Some(pid),
+            Err(error) => {
+                tracing::warn!(%error, "fork server lost: functions are executed and need more \
+                    memory, until the core is started again");
+                *server = None;
+                None
+            }
+        }
+    }
+
+    fn execute(&self, name: &str) -> Result<Pid> {
         let mut command = Command::new(std::env::current_exe()?);
         let format = if self.log.format == LogFormat::Json { "json" } else { "text" };
         let sbi = if self.sbi == Sbi::Fabric { "fabric" } else { "http" };
@@ -108,8 +142,8 @@ impl FunctionCommand {
         command.args(&self.capture);
         // In a process group of their own, functions do not get the terminal's SIGINT. The
         // supervisor alone decides when they end.
-        command.process_group(0).kill_on_drop(true);
-        command.spawn().with_context(|| format!("the process of {name} cannot be started"))
+        let child = command.process_group(0).spawn()?;
+        Ok(Pid::from_raw(child.id() as i32))
     }
 }
 
@@ -120,8 +154,7 @@ fn forward_hangup(running: Restarts) -> Result<()> {
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
             for (_, pid) in running.pids() {
-                let pid = nix::unistd::Pid::from_raw(pid as i32);
-                let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP);
+                let _ = nix::sys::signal::kill(Pid::from_raw(pid as i32), Signal::SIGHUP);
             }
         }
     });
@@ -143,7 +176,7 @@ async fn watch(
     let (mut crashes, mut is_first) = (0u32, true);
     loop {
         let started = Instant::now();
-        running.started(name, child.id());
+        running.started(name, Some(child.id()));
         let reason = tokio::select! {
             () = shutdown.wait() => {
                 if name == "nrf" {
@@ -193,14 +226,9 @@ async fn wait_for_others(running: &Restarts, name: &str) {
     }
 }
 
-async fn stop(mut child: Child, name: &str) -> Result<()> {
+async fn stop(mut child: Process, name: &str) -> Result<()> {
     let signalled = Instant::now();
-    if let Some(pid) = child.id() {
-        let _ = nix::sys::signal::kill(
-            nix::unistd::Pid::from_raw(pid as i32),
-            nix::sys::signal::Signal::SIGTERM,
-        );
-    }
+    child.signal(Signal::SIGTERM);
     match tokio::time::timeout(STOP_TIMEOUT, child.wait()).await {
         Ok(_) => tracing::debug!(
             nf = name,
@@ -209,7 +237,8 @@ async fn stop(mut child: Child, name: &str) -> Result<()> {
         ),
         Err(_) => {
             tracing::warn!(nf = name, timeout = ?STOP_TIMEOUT, "function did not stop, killing it");
-            child.kill().await?;
+            child.signal(Signal::SIGKILL);
+            child.wait().await?;
         }
     }
     Ok(())
