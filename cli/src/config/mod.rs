@@ -1,4 +1,5 @@
 //! The configuration of a core: one YAML file with a section for each network function.
+mod authority;
 mod consistency;
 mod fabric;
 mod network;

@@ -1,4 +1,5 @@
 //! The addresses of the NRFs: one, or a list.
+use super::authority::is_authority;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,23 +7,26 @@ use std::net::SocketAddr;
 /// The addresses of the NRFs. The first one is that of the NRF which this core starts, unless
 /// `sbi.external` has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NrfAddresses(Vec<SocketAddr>);
+pub struct NrfAddresses {
+    first: SocketAddr,
+    /// Host and port of each: other machines may have names only.
+    further: Vec<String>,
+}
 
 impl NrfAddresses {
     /// One NRF.
     pub fn one(address: SocketAddr) -> Self {
-        NrfAddresses(vec![address])
+        NrfAddresses { first: address, further: Vec::new() }
     }
 
     /// The first one.
     pub fn first(&self) -> SocketAddr {
-        // The constructors refuse an empty list.
-        self.0[0]
+        self.first
     }
 
-    /// All others.
-    pub fn further(&self) -> &[SocketAddr] {
-        &self.0[1..]
+    /// Host and port of all others.
+    pub fn further(&self) -> &[String] {
+        &self.further
     }
 }
 
@@ -46,16 +50,46 @@ impl<'de> Visitor<'de> for Addresses {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<NrfAddresses, A::Error> {
-        let mut all = Vec::new();
-        while let Some(address) = list.next_element::<SocketAddr>()? {
-            if all.contains(&address) {
-                return Err(A::Error::custom(format!("{address} is in the list twice")));
+        let Some(first) = list.next_element::<SocketAddr>()? else {
+            return Err(A::Error::custom("the list is empty: write the address of an NRF"));
+        };
+        let mut nrfs = NrfAddresses::one(first);
+        while let Some(nrf) = list.next_element::<String>()? {
+            if !is_authority(&nrf) {
+                return Err(A::Error::custom(format!(
+                    "{nrf:?} is no host and port: write for example nrf-2.example.org:7777"
+                )));
             }
-            all.push(address);
+            if nrf == first.to_string() || nrfs.further.contains(&nrf) {
+                return Err(A::Error::custom(format!("{nrf} is in the list twice")));
+            }
+            nrfs.further.push(nrf);
         }
-        match all.is_empty() {
-            true => Err(A::Error::custom("the list is empty: write the address of an NRF")),
-            false => Ok(NrfAddresses(all)),
+        Ok(nrfs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_nrfs_may_have_names() {
+        let read = |text: &str| serde_json::from_str::<NrfAddresses>(text);
+        let nrfs = read(r#"["0.0.0.0:7710", "core-1.core:7710", "[fd00::1]:7710"]"#).unwrap();
+        assert_eq!(nrfs.first(), SocketAddr::from(([0, 0, 0, 0], 7710)));
+        assert_eq!(nrfs.further(), ["core-1.core:7710", "[fd00::1]:7710"]);
+        assert!(read(r#""127.0.0.10:7777""#).unwrap().further().is_empty());
+        // The first one is listened at.
+        assert!(read(r#"["core-0.core:7710"]"#).is_err());
+        for (wrong, why) in [
+            (r#"["127.0.0.1:1", "127.0.0.1:1"]"#, "twice"),
+            (r#"["127.0.0.1:1", "core:2", "core:2"]"#, "twice"),
+            (r#"["127.0.0.1:1", "core"]"#, "no host and port"),
+            ("[]", "the list is empty"),
+        ] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert!(error.contains(why), "{wrong}: {error}");
         }
     }
 }

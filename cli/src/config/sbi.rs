@@ -1,4 +1,5 @@
 //! The SBI: addresses of the functions, timeouts and certificates.
+use super::authority::is_authority;
 use super::nrf_addresses::NrfAddresses;
 use super::{FUNCTIONS, FabricSection};
 use anyhow::Result;
@@ -82,7 +83,7 @@ pub struct SbiSection {
     /// address here: the DNS name of a container or of a load balancer.
     pub advertise: BTreeMap<String, String>,
     /// Address of the NRF, or a list: with several, functions register with each, and use another
-    /// one when one does not answer.
+    /// one when one does not answer. All but the first one may have names.
     pub nrf: NrfAddresses,
     /// Addresses of the services.
     pub udr: SocketAddr,
@@ -380,14 +381,6 @@ fn without_authentication(address: SocketAddr) -> String {
          folder and make its files with `martlet pki init`, or write `pki: {WITHOUT_PKI}` if the \
          network is protected otherwise"
     )
-}
-
-/// Whether a text is the authority of a URI: a host and a port.
-fn is_authority(text: &str) -> bool {
-    let Some((host, port)) = text.rsplit_once(':') else { return false };
-    let is_name = |c: char| c.is_ascii_alphanumeric() || ['.', '-'].contains(&c);
-    let is_host = text.parse::<SocketAddr>().is_ok() || host.chars().all(is_name);
-    !host.is_empty() && is_host && port.parse::<u16>().is_ok_and(|port| port != 0)
 }
 
 #[cfg(test)]
