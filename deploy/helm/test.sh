@@ -41,6 +41,8 @@ while read -r wrong; do
 done <<'WRONG'
 network.plmn=1
 amf.replicas=0
+core.replicas=0
+core.replicas=two
 amf.set=1024
 amf.n2.network=multus
 database.kind=sqlite

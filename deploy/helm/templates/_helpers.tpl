@@ -26,7 +26,12 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{ include "martlet.name" (index . 0) }}-{{ index . 1 }}.{{ (index . 0).Release.Namespace }}.svc
 {{- end }}
 
-{{/* Ports of the services in the pod of the core. */}}
+{{/* Whether there is a CHF: a text, empty for none. */}}
+{{- define "martlet.hasChf" -}}
+{{- if dig "chf" "enabled" false (.Values.config | default dict) }}yes{{ end -}}
+{{- end }}
+
+{{/* Ports of the services in the pods of the core. */}}
 {{- define "martlet.ports" -}}
 nrf: 7710
 udr: 7711
@@ -35,6 +40,14 @@ ausf: 7713
 pcf: 7714
 nssf: 7715
 lmf: 7718
+{{- if include "martlet.hasChf" . }}
+chf: 7719
+{{- end }}
+{{- end }}
+
+{{/* The host of a pod of the core: (list ROOT MEMBER). */}}
+{{- define "martlet.coreHost" -}}
+{{ include "martlet.name" (index . 0) }}-core-{{ index . 1 }}.{{ include "martlet.host" (list (index . 0) "core") }}
 {{- end }}
 
 {{/* Ports of metrics and probes, see oam.listen. */}}
@@ -55,17 +68,31 @@ ${DATABASE_URI}?{{ .parameters }}{{ if .authority.secret }}&sslrootcert=/etc/mar
 {{- end -}}
 {{- end }}
 
+{{/* The NRFs, one in each pod of the core, that of a pod first: (list ROOT MEMBER). The first one
+     is the address that an NRF here listens at, with its name in `advertise`. */}}
+{{- define "martlet.nrfs" -}}
+{{- $root := index . 0 -}}
+{{- $first := index . 1 -}}
+{{- $port := (include "martlet.ports" $root | fromYaml).nrf -}}
+advertise:
+  nrf: {{ include "martlet.coreHost" (list $root $first) }}:{{ $port }}
+nrf:
+  - 0.0.0.0:{{ $port }}
+  {{- range $member := until (int $root.Values.core.replicas) }}
+  {{- if ne $member $first }}
+  - {{ include "martlet.coreHost" (list $root $member) }}:{{ $port }}
+  {{- end }}
+  {{- end }}
+{{- end }}
+
 {{/* What all functions are configured with. */}}
 {{- define "martlet.common" -}}
 state_dir: /var/lib/martlet
 network:
   {{- toYaml .Values.network | nindent 2 }}
 sbi:
-  pki: {{ ternary "/etc/martlet/pki" "none" .Values.pki.enabled }}
-  advertise:
-    {{- range $name, $port := include "martlet.ports" . | fromYaml }}
-    {{ $name }}: {{ include "martlet.host" (list $ "core") }}:{{ $port }}
-    {{- end }}
+  pki: {{ ternary "/etc/martlet/pki/${POD_NAME}" "none" .Values.pki.enabled }}
+  {{- include "martlet.nrfs" (list . 0) | nindent 2 }}
 oam:
   listen: 0.0.0.0:9090
 udr:
@@ -115,8 +142,10 @@ udr:
 - name: run
   emptyDir: { medium: Memory }
 {{- if and $root.Values.pki.enabled (ne $component "upf") }}
-- name: pki
-  secret: { secretName: {{ index $root.Values.pki.secrets $component }}, defaultMode: 0440 }
+{{- range $member := until (int (index $root.Values $component).replicas) }}
+- name: pki-{{ $member }}
+  secret: { secretName: {{ index $root.Values.pki.secrets $component }}-{{ $member }}, defaultMode: 0440 }
+{{- end }}
 {{- end }}
 {{- if ne $component "upf" }}
 {{- if eq $root.Values.database.kind "cloudnative-pg" }}
@@ -142,7 +171,9 @@ udr:
 - { name: run, mountPath: /run/martlet }
 - { name: state, mountPath: /var/lib/martlet }
 {{- if and $root.Values.pki.enabled (ne $component "upf") }}
-- { name: pki, mountPath: /etc/martlet/pki, readOnly: true }
+{{- range $member := until (int (index $root.Values $component).replicas) }}
+- { name: pki-{{ $member }}, mountPath: /etc/martlet/pki/{{ include "martlet.name" $root }}-{{ $component }}-{{ $member }}, readOnly: true }
+{{- end }}
 {{- end }}
 {{- if and (ne $component "upf") (or (eq $root.Values.database.kind "cloudnative-pg") $root.Values.database.external.authority.secret) }}
 - { name: database, mountPath: /etc/martlet/database, readOnly: true }
@@ -171,12 +202,26 @@ fsGroup: 65532
 seccompProfile: { type: RuntimeDefault }
 {{- end }}
 
+{{/* A pod of the core: (list ROOT MEMBER). */}}
 {{- define "martlet.core" }}
+{{- $root := index . 0 }}
+{{- $member := index . 1 }}
+{{- $ports := include "martlet.ports" $root | fromYaml }}
 sbi:
   external: [amf, smf, upf]
-  {{- range $name, $port := include "martlet.ports" . | fromYaml }}
+  {{- $nrfs := include "martlet.nrfs" . | fromYaml }}
+  nrf: {{ toJson $nrfs.nrf }}
+  advertise:
+    {{- range $name, $port := $ports }}
+    {{ $name }}: {{ include "martlet.coreHost" (list $root $member) }}:{{ $port }}
+    {{- end }}
+  {{- range $name, $port := omit $ports "nrf" }}
   {{ $name }}: 0.0.0.0:{{ $port }}
   {{- end }}
+{{- if include "martlet.hasChf" $root }}
+chf:
+  set: { id: "1", member: {{ $member }}, plmn: {{ $root.Values.network.plmn | quote }} }
+{{- end }}
 # LCS-UPP needs an address on N6.
 lmf: { user_plane: { enabled: false } }
 {{- end }}
