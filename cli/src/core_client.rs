@@ -34,6 +34,9 @@ pub struct Request {
 /// Timeout of a request over an OAM socket.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Timeout of a request for all functions of the network, of which many may hang.
+const NETWORK_TIMEOUT: Duration = Duration::from_secs(15);
+
 impl Request {
     /// Reads a resource.
     pub fn get(path: impl Into<String>, function: &'static str, question: &str) -> Self {
@@ -121,13 +124,13 @@ impl CoreClient {
         }
     }
 
-    /// The functions of the network, as the NRF knows them.
+    /// The functions of the network with their readiness, UPFs and gNBs.
     pub async fn network(&self) -> Result<Value> {
         let endpoint = match self {
             CoreClient::Api(api) => return api.get("/network-functions").await,
             CoreClient::Oam(endpoint) => endpoint,
         };
-        match oam_client::ask(endpoint, "/ask/network", TIMEOUT).await? {
+        match oam_client::ask(endpoint, "/ask/network", NETWORK_TIMEOUT).await? {
             (200, functions) => Ok(functions),
             (404, _) => bail!("no function at {endpoint} knows the NRF"),
             (status, answer) => bail!("the NRF's list is not available ({status}): {answer}"),

@@ -171,7 +171,9 @@ fn commands_go_over_the_api_of_a_split_core() {
         // A command waits until the API listens.
         let status: Value = serde_json::from_str(&ok(&site, "status --json")?)?;
         ensure!(status["processes"][0]["restarts"] == 0 && status["pid"] == core.id(), "{status}");
-        ensure!(ok(&site, "status --network")?.contains("AMF"));
+        let network = ok(&site, "status --network")?;
+        ensure!(network.contains("AMF") && network.contains(" associated "), "{network}");
+        ensure!(!network.contains("does not answer") && !network.contains("unknown"), "{network}");
         ok(&site, "drain smf")?;
         ok(&site, "drain smf --undo")?;
         ok(&site, "charging")?;

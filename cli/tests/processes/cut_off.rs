@@ -1,7 +1,8 @@
 //! An AMF of a set is cut off from the database: it sends its gNBs to the other AMF, and serves
 //! again when it can renew its lease (TS 23.501, 5.21.2.2; TS 38.413, 8.7.6).
 use crate::nf_sets::{
-    TwoAmfs, over_postgresql, second_amf, start_member, start_split, two_amfs, until_reached,
+    TwoAmfs, network_from, over_postgresql, second_amf, start_member, start_split, two_amfs,
+    until_reached,
 };
 use crate::relay::Relay;
 use crate::{Site, deregister_all, gnb_config, ue, until};
@@ -35,6 +36,14 @@ async fn cut_off_amf(site: &Site, server: &TestPostgres) -> Result<()> {
         .context("the idle UE, paged by the other AMF")?;
     until(&core, "amf", "both UEs are registered there", |amf| amf["ues"]["registered"] == 2)
         .await?;
+    // A function without AMF and SMF shows what the AMF lacks, and the gNB at the other one.
+    let shown = network_from(&site.0.join("oam-udm.sock")).await?;
+    let of_kind = |kind: &'static str| shown.lines().filter(move |line| line.starts_with(kind));
+    let lacking: Vec<_> = of_kind("AMF").filter(|it| it.contains("lacks database")).collect();
+    ensure!(of_kind("AMF").count() == 2 && lacking.len() == 1, "{shown}");
+    ensure!(lacking[0].contains("SUSPENDED"), "{shown}");
+    ensure!(of_kind("gnb-1").any(|it| it.contains(" 00101-1 ")), "{shown}");
+    ensure!(shown.lines().any(|it| it.contains(":8805") && it.contains(" associated")), "{shown}");
     // It refuses gNBs until it has the database again.
     ensure!(first.connect_again().await.is_err(), "a new association is refused");
     relay.restore()?;

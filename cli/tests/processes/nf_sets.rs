@@ -180,6 +180,14 @@ pub async fn start_member_in_group(
     Ok(other)
 }
 
+/// `martlet status --network` of the function with this OAM socket.
+pub async fn network_from(socket: &std::path::Path) -> Result<String> {
+    let mut command = tokio::process::Command::new(MARTLET);
+    let output = command.args(["status", "--network", "--at"]).arg(socket).output().await?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 /// Functions of which an additional instance runs beside the core's: name, NF type, and last byte
 /// of its address.
 pub const SECOND_INSTANCES: [(&str, &str, u8); 5] = [

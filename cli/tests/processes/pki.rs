@@ -1,8 +1,10 @@
 //! Certificates: a core that runs with `sbi.pki` as the documentation of several machines
 //! describes, and the commands that make, renew and revoke certificates.
+use crate::nf_sets::{internet, network_from};
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_sbi::{ApiRoot, CallPolicy, Peer};
+use martlet_sbi_api::nmartlet_status::NfStatusServiceClient;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_http::{ClientLimits, HttpBinding, Tls};
@@ -168,8 +170,47 @@ fn two_machines_run_with_a_bundle_of_certificates_each() {
             ensure!(tokio::time::Instant::now() < give_up, "the core does not work: {error:#}");
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
-        Ok(())
+        whole_network_from_central(&site, &folder).await
     });
+}
+
+/// The UDM is on another machine than AMF, SMF and UPF. It reads their status with its certificate
+/// and tokens of the NRF. Without a token, and without a certificate, a request is refused.
+async fn whole_network_from_central(site: &Site, certificates: &Path) -> Result<()> {
+    // The first gNB may still have its sockets.
+    let gnb = gnb_at(2, "127.0.0.5:38412").await?;
+    let ue = ue(&gnb, 1)?;
+    ue.register().await?;
+    ue.establish_pdu_session(internet()).await?;
+    let shown = network_from(&site.0.join("oam-udm.sock")).await?;
+    println!("{shown}");
+    for function in ["AMF", "SMF", "NRF", "UDR", "UDM", "AUSF", "PCF", "NSSF", "LMF"] {
+        let is_ready =
+            |line: &str| line.starts_with(function) && line.trim_end().ends_with("ready");
+        ensure!(shown.lines().any(is_ready), "{function}: {shown}");
+    }
+    let line_with = |text: &'static str| shown.lines().filter(move |line| line.contains(text));
+    let upf: Vec<&str> = line_with(":8805").flat_map(str::split_whitespace).collect();
+    ensure!(upf.len() == 5 && upf[2..4] == ["associated", "1"], "the UPF: {shown}");
+    ensure!(upf[4].starts_with("10.9.0.2:"), "the UPF is shown by its SMF: {shown}");
+    let of_gnb: Vec<&str> = line_with("gnb-2").flat_map(str::split_whitespace).collect();
+    ensure!(of_gnb.len() == 5 && of_gnb[3] == "1", "the gNB: {shown}");
+    ensure!(of_gnb[2] == "00101-1" && of_gnb[4].starts_with("10.9.0.2:"), "{shown}");
+    gnb.shutdown().await;
+
+    // The AMF is the last function of the machine `edge`.
+    let (amf, _) = ApiRoot::split("https://10.9.0.2:7702").context("an API root")?;
+    let file = |name: &str| certificates.join(name);
+    let tls = Tls::load(&file("authority.pem"), &file("lmf.pem"), &file("lmf-key.pem"))?;
+    for (tls, status) in [(Some(tls), 401), (None, 504)] {
+        let binding = HttpBinding::new(ClientLimits { retries: 0, ..ClientLimits::default() });
+        let transport = Arc::new(binding.with_tls(tls));
+        let peer = Peer::new(transport, amf.clone(), "LMF", CallPolicy::default());
+        let answer = NfStatusServiceClient::new(peer).get_status().await;
+        let refused = answer.err().context("a status without a token")?;
+        ensure!(refused.status() == status, "{refused}");
+    }
+    Ok(())
 }
 
 /// A revoked certificate is refused by functions that have read the list.

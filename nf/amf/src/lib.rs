@@ -40,13 +40,16 @@ use concurrency::Concurrency;
 use flag::Flag;
 use martlet_context_store::ContextStore;
 use martlet_event_queue as event_queue;
-use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError, refuse_while};
+use martlet_nf::{
+    ConnectedNodes, NetworkFunction, NfContext, NotReady, Shutdown, StartError, refuse_while,
+};
 use martlet_sbi::{BoxFuture, Problem, Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
 use martlet_sbi_api::namf_communication::NAMF_COMM;
 use martlet_sbi_api::namf_event_exposure::NAMF_EVTS;
 use martlet_sbi_api::namf_location::NAMF_LOC;
+use martlet_sbi_api::nmartlet_status::GnbStatus;
 use martlet_sbi_api::nnrf_nfmanagement::{
     AmfInfo, DefaultNotificationSubscription, N2InterfaceAmfInfo, NfProfile, NfType,
     NotificationType,
@@ -270,6 +273,16 @@ impl NetworkFunction for Amf {
 
     fn ready(&self) -> Result<(), NotReady> {
         self.contexts.ready()
+    }
+
+    fn connected_nodes(&self) -> ConnectedNodes {
+        let connections = self.tables.connections_by_gnb();
+        let gnb = |gnb: &Arc<n2::Gnb>| {
+            let connected_ues = connections.get(&gnb.number).copied().unwrap_or(0);
+            Some(GnbStatus { connected_ues, ..gnb.network_status()? })
+        };
+        let gnbs = self.gnbs.all().iter().filter_map(gnb).collect();
+        ConnectedNodes { gnbs: Some(gnbs), ..Default::default() }
     }
 
     fn status(&self) -> serde_json::Value {

@@ -4,6 +4,7 @@
 //! A row names the consumers that a service really has. A service that holds keys has scopes for
 //! groups of its operations, too (TS 29.505, 5; TS 29.519, 5).
 use http::Method;
+use martlet_sbi_api::nmartlet_status::NMARTLET_STATUS;
 use martlet_sbi_api::nnrf_nfmanagement::{NfService, NfType};
 
 /// Reads K and OPc: `QueryAuthSubsData` and the results of authentications.
@@ -16,6 +17,26 @@ const SUBSCRIPTION_DATA: &str = "nudr-dr:subscription-data";
 const POLICY_DATA: &str = "nudr-dr:policy-data";
 /// Application data.
 const APPLICATION_DATA: &str = "nudr-dr:application-data";
+
+/// The functions that ask others for their status: those of Martlet.
+const STATUS_CONSUMERS: &[NfType] = &[
+    NfType::Amf,
+    NfType::Smf,
+    NfType::Ausf,
+    NfType::Udm,
+    NfType::Udr,
+    NfType::Pcf,
+    NfType::Nssf,
+    NfType::Chf,
+    NfType::Lmf,
+    NfType::Nrf,
+];
+
+/// Whether a function may ask others for their status. No profile lists that service, since each
+/// function of Martlet has it, and NRFs of others may not know its name.
+pub fn may_read_status(consumer: &NfType) -> bool {
+    STATUS_CONSUMERS.contains(consumer)
+}
 
 /// The consumers of a service. `None` for a service without a row.
 fn consumers(service: &str) -> Option<&'static [NfType]> {
@@ -82,6 +103,7 @@ pub(crate) fn senders(method: &Method, path: &str) -> Option<&'static [NfType]> 
         ("nudr-data-callback" | "nudr-policy-callback", _) => &[NfType::Udr],
         ("nnrf-nfstatus-callback", _) => &[NfType::Nrf],
         (service, _) if service.ends_with("-callback") => &[],
+        (NMARTLET_STATUS::API, _) => STATUS_CONSUMERS,
         // A UE context moves between AMFs (TS 29.518, 5.2.2.2).
         ("namf-comm", "ue-contexts") if last.is_empty() && changes => &[NfType::Amf],
         ("namf-comm", "ue-contexts")
@@ -153,6 +175,8 @@ mod tests {
         ] {
             assert_eq!(of(method, &path), Some(&[NfType::Amf][..]), "{path}");
         }
+        let status = of(Method::GET, "/nmartlet-status/v1/status").unwrap_or_default();
+        assert!(status.contains(&NfType::Lmf) && !status.contains(&NfType::Nef), "{status:?}");
         let session = "/nudm-uecm/v1/imsi-1/registrations/smf-registrations/1";
         assert_eq!(of(Method::PUT, session), Some(&[NfType::Smf][..]));
         for path in [format!("{context}/n1-n2-messages"), "/nudm-sdm/v2/imsi-1/am-data".into()] {

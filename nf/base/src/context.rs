@@ -6,7 +6,7 @@ use crate::failover;
 use crate::liveness_probe::PendingRequest;
 use crate::nrfs::{Nrf, NrfSelection};
 use crate::profiles::Profiles;
-use crate::tokens::{AtCallback, AtNrf, Tokens};
+use crate::tokens::{AtCallback, AtInstance, AtNrf, Tokens};
 use crate::{CommonConfig, Shutdown, StartError};
 use martlet_interop::{Quirk, SbiQuirk};
 use martlet_outage::{Dependency, NotReady};
@@ -25,6 +25,9 @@ pub struct NfContext {
     nrf: Peer,
     profiles: Profiles,
     any: Peer,
+    /// The transport to single instances, without failover.
+    transport: Arc<dyn Transport>,
+    tokens: Option<Arc<Tokens>>,
     discovery: Arc<Discovery>,
     callbacks: Arc<Callbacks>,
     shutdown: Shutdown,
@@ -91,14 +94,16 @@ impl NfContext {
         );
         let profiles = Profiles::new(plain.clone(), nf_type.clone(), config.strict);
         let callbacks = Arc::new(Callbacks::new(profiles.clone(), config.callbacks_allow.clone()));
+        let to_instances = transport.clone();
         let transport: Arc<dyn Transport> = match &tokens {
             Some(tokens) => Arc::new(AtCallback::new(transport, tokens.clone(), callbacks.clone())),
             None => transport,
         };
         // Failures of calls to discovered producers are reported to discovery, so that a failed
         // producer is not selected again.
-        let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone(), tokens });
-        let any = Peer::new(watched, nrf_root, &user_agent, policy);
+        let watched =
+            Watched { inner: transport, discovery: discovery.clone(), tokens: tokens.clone() };
+        let any = Peer::new(Arc::new(watched), nrf_root, &user_agent, policy);
         Ok(Arc::new(NfContext {
             nf_type,
             instance_id,
@@ -106,6 +111,8 @@ impl NfContext {
             nrf: plain,
             profiles,
             any,
+            transport: to_instances,
+            tokens,
             discovery,
             callbacks,
             shutdown,
@@ -170,6 +177,20 @@ impl NfContext {
     /// A producer at this API root.
     pub fn peer_at(&self, root: ApiRoot) -> Peer {
         self.any.at(root)
+    }
+
+    /// A client of exactly this instance, for services that functions of all types have. Its
+    /// failures do not count in the selection of producers. `instance` is `None` for an NRF.
+    pub(crate) fn instance_peer(
+        &self,
+        root: ApiRoot,
+        instance: Option<String>,
+        timeout: Duration,
+    ) -> Peer {
+        let (inner, tokens) = (self.transport.clone(), self.tokens.clone());
+        let transport = Arc::new(AtInstance { inner, tokens, instance });
+        let policy = CallPolicy { timeout, strict: self.strict };
+        Peer::new(transport, root, self.nf_type.as_str(), policy)
     }
 
     /// A client for callbacks, whose URIs are absolute.

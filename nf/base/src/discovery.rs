@@ -645,6 +645,13 @@ fn candidate(profile: &NfProfile, api: &str) -> Option<Candidate> {
     Some(Candidate { priority: priority.into(), root, is_absolute })
 }
 
+/// The API root of an instance: that of its first service.
+pub(crate) fn root_of_instance(profile: &NfProfile) -> Option<ApiRoot> {
+    let listed = profile.nf_service_list.iter().flat_map(|list| list.values());
+    let service = listed.chain(profile.nf_services.iter().flatten()).next()?;
+    Some(root_of(profile, service)?.0)
+}
+
 /// The API root of a service, and whether an absolute `apiPrefix` has it.
 fn root_of(profile: &NfProfile, service: &NfService) -> Option<(ApiRoot, bool)> {
     if let Some((root, path)) = service.api_prefix.as_deref().and_then(ApiRoot::split) {

@@ -1,10 +1,20 @@
 //! The interface between a network function and the program that runs it.
 use crate::{NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
+use martlet_sbi_api::nmartlet_status::{GnbStatus, UpfStatus};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 
 use std::future::Future;
 use std::sync::Arc;
+
+/// Nodes without a service-based interface that are connected to a function.
+#[derive(Debug, Default)]
+pub struct ConnectedNodes {
+    /// The UPFs of an SMF.
+    pub upfs: Option<Vec<UpfStatus>>,
+    /// The gNBs of an AMF.
+    pub gnbs: Option<Vec<GnbStatus>>,
+}
 
 /// A network function (TS 23.501, 6.2). It is configured, created, registered with the NRF, and run
 /// until the shutdown.
@@ -56,6 +66,12 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
     /// restart is needed.
     fn reload(self: &Arc<Self>, _config: Self::Config) -> Option<String> {
         None
+    }
+
+    /// UPFs and gNBs that are connected to it, for `martlet status --network`. Other functions
+    /// read them.
+    fn connected_nodes(&self) -> ConnectedNodes {
+        ConnectedNodes::default()
     }
 
     /// Its part of `martlet status`.

@@ -1,30 +1,102 @@
-//! Requests of the command line that each function answers: the list of the network's functions,
-//! and draining.
-use crate::NfContext;
-use crate::profiles::Profiles;
-use martlet_sbi::{BoxFuture, Problem};
-use martlet_sbi_api::nnrf_nfmanagement::NfProfile;
+//! Requests of the command line that each function answers: the functions of the whole network with
+//! what each reports about itself, and draining.
+use crate::discovery::{is_absence, root_of_instance};
+use crate::{NfContext, callbacks};
+use futures_util::StreamExt;
+use martlet_sbi::{ApiRoot, BoxFuture, Problem};
+use martlet_sbi_api::nmartlet_status::{FunctionStatus, NfStatusServiceClient};
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
+use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// The functions of the network by type: identity, status, address, set.
-async fn functions(profiles: Profiles) -> Result<serde_json::Value, Problem> {
-    let mut all = profiles.all().await?;
+/// Timeout of a function's status: longer than that, the function counts as hung or cut off.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum number of functions that are asked at the same time.
+const MAX_ASKED: usize = 64;
+
+/// A function of the network.
+struct Listed {
+    /// What the NRF has of it.
+    listing: Value,
+    /// `None` without a service.
+    root: Option<ApiRoot>,
+    /// Its `nfInstanceId`; `None` for an NRF, which has no profile.
+    instance: Option<String>,
+}
+
+impl Listed {
+    fn function(profile: &NfProfile) -> Self {
+        let listing = json!({
+            "type": profile.nf_type.to_string(),
+            "id": profile.nf_instance_id.to_string(),
+            "status": profile.nf_status.as_str(),
+            "address": callbacks::authorities(profile).first(),
+            "set": profile.nf_set_id_list.as_ref().and_then(|sets| sets.first()),
+            "priority": profile.priority,
+        });
+        let instance = Some(profile.nf_instance_id.to_string());
+        Listed { listing, root: root_of_instance(profile), instance }
+    }
+
+    fn nrf(root: &ApiRoot) -> Self {
+        let listing = json!({
+            "type": NfType::Nrf.to_string(), "id": null, "status": null,
+            "address": root.authority, "set": null, "priority": null,
+        });
+        Listed { listing, root: Some(root.clone()), instance: None }
+    }
+
+    /// What the function reports about itself.
+    async fn with_status(self, context: &NfContext) -> Value {
+        let Listed { mut listing, root, instance } = self;
+        let answer = match root {
+            None => Err(Problem::new(404, "").detail("it has no service")),
+            Some(root) => {
+                let peer = context.instance_peer(root, instance, STATUS_TIMEOUT);
+                NfStatusServiceClient::new(peer).get_status().await
+            }
+        };
+        describe(&mut listing, answer);
+        listing
+    }
+}
+
+/// Adds a function's answer to its listing.
+fn describe(listing: &mut Value, answer: Result<FunctionStatus, Problem>) {
+    match answer {
+        Ok(status) => {
+            let is_ready = status.missing.is_empty();
+            listing["readiness"] = if is_ready { "ready" } else { "not_ready" }.into();
+            listing["missing"] = status.missing.into();
+            listing["version"] = status.version.into();
+            // These types have no map whose keys are not strings, so they are always JSON.
+            listing["upfs"] = serde_json::to_value(status.upfs).unwrap_or_default();
+            listing["gnbs"] = serde_json::to_value(status.gnbs).unwrap_or_default();
+        }
+        Err(problem) => {
+            let is_silent = is_absence(&problem);
+            listing["readiness"] = if is_silent { "no_answer" } else { "unknown" }.into();
+            listing["error"] = problem.to_string().into();
+        }
+    }
+}
+
+/// The functions of the network by type: identity, status, address, set, and what each reports
+/// about itself.
+async fn functions(context: Arc<NfContext>) -> Result<Value, Problem> {
+    let mut all = context.profiles().all().await?;
     all.sort_by(|a, b| {
         let key =
             |profile: &NfProfile| (profile.nf_type.to_string(), profile.nf_instance_id.to_string());
         key(a).cmp(&key(b))
     });
-    let of = |profile: &NfProfile| {
-        serde_json::json!({
-            "type": profile.nf_type.to_string(),
-            "id": profile.nf_instance_id.to_string(),
-            "status": profile.nf_status.as_str(),
-            "address": crate::callbacks::authorities(profile).first(),
-            "set": profile.nf_set_id_list.as_ref().and_then(|sets| sets.first()),
-            "priority": profile.priority,
-        })
-    };
-    Ok(all.iter().map(of).collect())
+    let nrfs = context.nrfs().iter().map(|nrf| Listed::nrf(nrf.peer.root()));
+    let listed: Vec<Listed> = nrfs.chain(all.iter().map(Listed::function)).collect();
+    let asked = listed.into_iter().map(|listed| listed.with_status(&context));
+    let functions: Vec<Value> =
+        futures_util::stream::iter(asked).buffered(MAX_ASKED).collect().await;
+    Ok(functions.into())
 }
 
 /// Answers a request of the command line; `None` if it is another one's. `name` is the function's.
@@ -32,9 +104,9 @@ pub(crate) fn ask(
     context: &Arc<NfContext>,
     name: &str,
     question: &str,
-) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+) -> Option<BoxFuture<'static, Result<Value, Problem>>> {
     if question == "network" {
-        return Some(Box::pin(functions(context.profiles())));
+        return Some(Box::pin(functions(context.clone())));
     }
     let (command, function) = question.split_once('/')?;
     let draining = match command {
@@ -46,8 +118,37 @@ pub(crate) fn ask(
         return None;
     }
     let before = context.set_draining(draining);
-    let answer = serde_json::json!({
+    let answer = json!({
         "function": name, "draining": draining, "draining_before": before,
     });
     Some(Box::pin(async move { Ok(answer) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi::TransportFailure;
+
+    #[test]
+    fn a_function_that_does_not_answer_differs_from_one_without_the_service() {
+        let described = |answer| {
+            let mut listing = json!({});
+            describe(&mut listing, answer);
+            listing
+        };
+        let missing = vec!["database postgresql://db: not available for 1.0 s".to_string()];
+        let status = FunctionStatus { missing: missing.clone(), ..Default::default() };
+        let lacks = described(Ok(status));
+        assert_eq!(lacks["readiness"], "not_ready");
+        assert_eq!(lacks["missing"], json!(missing));
+        assert_eq!(described(Ok(FunctionStatus::default()))["readiness"], "ready");
+        let refused = Problem::unreachable(TransportFailure::NotSent, "connection refused");
+        for silent in [refused, Problem::timed_out("after 1 s")] {
+            assert_eq!(described(Err(silent))["readiness"], "no_answer");
+        }
+        for (status, cause) in [(404, ""), (400, "INVALID_API"), (400, "invalid_scope")] {
+            let unknown = described(Err(Problem::new(status, cause)));
+            assert_eq!(unknown["readiness"], "unknown", "{cause}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Starts network functions, one or several per process.
 use crate::metrics::SbiMetrics;
 use crate::{
-    CommonConfig, NetworkFunction, NfContext, NotReady, Shutdown, StartError, network, registration,
+    CommonConfig, NetworkFunction, NfContext, NotReady, Shutdown, StartError, network,
+    registration, status,
 };
 use martlet_fabric::Fabric;
 use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Route, Router, Tap};
@@ -150,7 +151,8 @@ async fn start_within<F: NetworkFunction>(
     let routes = function.routes();
     let served: Vec<&'static OperationInfo> = routes.iter().map(|route| route.operation).collect();
     let profile = registration::profile(&*function, &context, common, &served);
-    let routes = crate::binding::indicate(routes, crate::Binding::of(&profile).as_ref());
+    let mut routes = crate::binding::indicate(routes, crate::Binding::of(&profile).as_ref());
+    routes.extend(status::routes(name, &function, &context));
     let router = Arc::new(router(routes, &context, common.bind, environment, tasks));
     let authority = common.authority();
     if let Some(local) = environment.bindings.local() {
@@ -331,22 +333,15 @@ fn ask_source<F: NetworkFunction>(
     })
 }
 
-/// Whether a function is ready: by itself, and registered with an NRF.
+/// Whether a function is ready.
 fn readiness<F: NetworkFunction>(
     name: &'static str,
     function: Arc<F>,
     context: Arc<NfContext>,
 ) -> Ready {
-    let is_nrf = name == "nrf";
     Arc::new(move || {
-        let registered = || match (is_nrf || context.is_registered(), context.missing_nrf()) {
-            (_, Some(missing)) => Err(missing),
-            (true, None) => Ok(()),
-            (false, None) => Err(NotReady::Waiting("not registered with the NRF yet")),
-        };
         // All that is missing, in one answer.
-        let missing: Vec<NotReady> =
-            [function.ready(), registered()].into_iter().filter_map(Result::err).collect();
+        let missing = status::missing(name, &*function, &context);
         match missing.is_empty() {
             true => Ok(()),
             false => Err(NotReady::Function { name, missing }),

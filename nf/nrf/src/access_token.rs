@@ -5,9 +5,10 @@ use crate::{Nrf, authorisation};
 use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CACHE_CONTROL;
-use martlet_nf::peer_certificate;
 use martlet_nf::tokens::{Audience, Claims, KeyError, SigningKey};
+use martlet_nf::{may_read_status, peer_certificate};
 use martlet_sbi::{Body, BoxFuture, PathParams, Problem, Query, Request, Response, Route};
+use martlet_sbi_api::nmartlet_status::NMARTLET_STATUS;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
 use martlet_sbi_api::nnrf_nfmanagement::{NNRF_NFM, NfProfile, NfService, NfStatus, NfType};
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, AccessTokenRsp, NNRF_OAUTH2, NrfAccessToken};
@@ -92,7 +93,7 @@ impl NrfAccessToken for Nrf {
                 None => client(all(), &body)?,
             };
             let scope = match self.is_own_target(&body) {
-                true => own_scope(&body.scope)?,
+                true => own_scope(consumer, &body.scope)?,
                 false => {
                     let targets = all().map(|entry| &entry.profile);
                     let targets: Vec<_> = targets.filter(|it| is_target(it, &body)).collect();
@@ -120,13 +121,16 @@ impl NrfAccessToken for Nrf {
 
 impl Nrf {
     /// The profile of this NRF, if it is the consumer. It has no registered one, and calls no
-    /// service of others: its tokens are for status notifications alone.
+    /// 3GPP service of others: its tokens are for notifications, and for the status of functions.
     fn own_profile(&self, body: &AccessTokenReq) -> Result<Option<NfProfile>, Problem> {
         if body.nf_instance_id != self.context.instance_id() {
             return Ok(None);
         }
-        if !body.scope.split(' ').all(|scope| scope.ends_with("-callback")) {
-            return Err(refused("unauthorized_client", "the NRF only notifies"));
+        let is_allowed =
+            |scope: &str| scope.ends_with("-callback") || scope == NMARTLET_STATUS::API;
+        if !body.scope.split(' ').all(is_allowed) {
+            let detail = "the NRF only notifies and reads the status of functions";
+            return Err(refused("unauthorized_client", detail));
         }
         let id = body.nf_instance_id.parse();
         let id = id.map_err(|_| refused("invalid_client", "nfInstanceId is not an identity"))?;
@@ -147,10 +151,11 @@ impl Nrf {
     }
 }
 
-/// The scope of a token for the NRF's services, which each registered instance may use. They need
-/// no token here, but consumers of other vendors request one.
-fn own_scope(asked: &str) -> Result<String, Problem> {
-    let own = [NNRF_NFM::API, NNRF_DISC::API];
+/// The scope of a token for the NRF's services. Each registered instance may use those of 3GPP;
+/// they need no token here, but consumers of other vendors request one.
+fn own_scope(consumer: &NfProfile, asked: &str) -> Result<String, Problem> {
+    let own = [NNRF_NFM::API, NNRF_DISC::API, NMARTLET_STATUS::API];
+    check_status_consumer(consumer, asked)?;
     let mut scopes = asked.split(' ').filter(|scope| !scope.is_empty());
     if let Some(other) = scopes.find(|scope| !own.contains(scope)) {
         return Err(refused("invalid_scope", format!("the NRF does not offer {other}")));
@@ -160,6 +165,18 @@ fn own_scope(asked: &str) -> Result<String, Problem> {
     match granted.is_empty() {
         true => Err(refused("invalid_scope", "scope names no service")),
         false => Ok(granted.join(" ")),
+    }
+}
+
+/// Refuses a scope with the status of functions to consumers that may not read it.
+fn check_status_consumer(consumer: &NfProfile, asked: &str) -> Result<(), Problem> {
+    let is_asked = asked.split(' ').any(|scope| scope == NMARTLET_STATUS::API);
+    match is_asked && !may_read_status(&consumer.nf_type) {
+        true => {
+            let detail = format!("{} may not use {}", consumer.nf_type, NMARTLET_STATUS::API);
+            Err(refused("unauthorized_client", detail))
+        }
+        false => Ok(()),
     }
 }
 
@@ -213,11 +230,15 @@ fn granted_scope(
     producers: &[&NfProfile],
     asked: &str,
 ) -> Result<String, Problem> {
+    check_status_consumer(consumer, asked)?;
     let mut granted: Vec<&str> = Vec::new();
     for scope in asked.split(' ').filter(|scope| !scope.is_empty()) {
         let name = scope.split(':').next().unwrap_or(scope);
         // Functions list no service for their callbacks, and each registered function may notify.
-        if scope == name && producers.iter().any(|profile| name == callbacks_of(profile)) {
+        // They do not list the status service either.
+        let is_unlisted =
+            |profile: &&NfProfile| name == callbacks_of(profile) || name == NMARTLET_STATUS::API;
+        if scope == name && producers.iter().any(is_unlisted) {
             if !granted.contains(&name) {
                 granted.push(name);
             }
@@ -312,8 +333,13 @@ mod tests {
 
     #[test]
     fn a_token_for_the_nrf_is_for_its_services_alone() {
+        let of_type = |nf_type| profile(nf_type, serde_json::json!([]));
+        let own_scope = |asked| super::own_scope(&of_type(NfType::Amf), asked);
         assert_eq!(own_scope("nnrf-disc").unwrap(), "nnrf-disc");
         assert_eq!(own_scope("nnrf-disc  nnrf-nfm").unwrap(), "nnrf-nfm nnrf-disc");
+        assert_eq!(own_scope("nmartlet-status").unwrap(), "nmartlet-status");
+        let refused = super::own_scope(&of_type(NfType::Nef), "nmartlet-status").unwrap_err();
+        assert_eq!(refused.cause(), "unauthorized_client");
         for wrong in ["", " ", "nudr-dr", "nnrf-disc nudr-dr", "nnrf-nfm:nf-instances:read"] {
             assert_eq!(own_scope(wrong).unwrap_err().cause(), "invalid_scope", "{wrong}");
         }
@@ -347,6 +373,13 @@ mod tests {
             assert_eq!(granted_scope(&lmf, &all, wrong).unwrap_err().cause(), "invalid_scope");
         }
         assert_eq!(granted_scope(&lmf, &[], "nudr-callback").unwrap_err().cause(), "invalid_scope");
+        // The status of each registered function, for Martlet's functions alone.
+        assert_eq!(granted_scope(&lmf, &all, "nmartlet-status").unwrap(), "nmartlet-status");
+        for consumer in [NfType::Nef, NfType::Af] {
+            let refused = granted_scope(&of_type(consumer), &all, "nmartlet-status").unwrap_err();
+            assert_eq!(refused.cause(), "unauthorized_client");
+        }
+        assert!(granted_scope(&lmf, &[], "nmartlet-status").is_err());
         // A second producer without restrictions does not lift those of the first.
         let open = udr(serde_json::json!({}));
         let both = [&restricted, &open];

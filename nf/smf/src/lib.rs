@@ -42,7 +42,7 @@ pub use config::{
 
 use addresses::Pools;
 use gtpu_peers::GtpuPeers;
-use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
+use martlet_nf::{ConnectedNodes, NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
@@ -166,6 +166,13 @@ impl NetworkFunction for Smf {
             (Err(upf), Err(database)) => Err(NotReady::Each(vec![upf, database])),
             (upf, database) => upf.and(database),
         }
+    }
+
+    fn connected_nodes(&self) -> ConnectedNodes {
+        let mut upfs = self.n4.upfs();
+        self.sessions.count_by_upf(&mut upfs);
+        let upfs = upfs.into_iter().map(|(_, status)| status).collect();
+        ConnectedNodes { upfs: Some(upfs), ..Default::default() }
     }
 
     fn status(&self) -> serde_json::Value {

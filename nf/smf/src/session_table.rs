@@ -7,6 +7,7 @@ use crate::user_plane_path::{SECOND_SEID, UpfSession, UserPlanePath};
 use martlet_event_queue::{Receiver, Sender};
 use martlet_nf::nf_set;
 use martlet_pfcp::SessionReportRequest;
+use martlet_sbi_api::nmartlet_status::UpfStatus;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard};
@@ -226,6 +227,16 @@ impl SessionTable {
         let tables = self.tables();
         let owners = tables.by_reference.values().filter(|entry| has(&entry.addresses));
         owners.map(|entry| entry.identity.0.clone()).collect()
+    }
+
+    /// Counts the sessions with an N4 session at each UPF.
+    pub fn count_by_upf(&self, upfs: &mut [(SocketAddr, UpfStatus)]) {
+        let tables = self.tables();
+        for path in tables.by_reference.values().filter_map(|entry| entry.path) {
+            for (_, status) in upfs.iter_mut().filter(|(n4, _)| path.uses(*n4)) {
+                status.sessions += 1;
+            }
+        }
     }
 
     /// Number of sessions.

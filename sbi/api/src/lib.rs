@@ -1,10 +1,10 @@
 //! The 3GPP services that Martlet's network functions offer each other: their data types (Release
 //! 18) and the declaration of each operation.
 //!
-//! One module for each service, named after its OpenAPI file, and [`common`] for the types of TS
-//! 29.571. Types have the members that our network functions use or that other implementations
-//! commonly send; unknown members are ignored. Enumerations that 3GPP may extend preserve unknown
-//! values in `Other`.
+//! One module for each service, named after its OpenAPI file, [`nmartlet_status`] for the one that
+//! 3GPP does not have, and [`common`] for the types of TS 29.571. Types have the members that our
+//! network functions use or that other implementations commonly send; unknown members are ignored.
+//! Enumerations that 3GPP may extend preserve unknown values in `Other`.
 //!
 //! A service's module declares its operations through [`martlet_sbi::service!`], which makes the
 //! trait that producers implement, the client that consumers call, and the table of operations.
@@ -24,6 +24,7 @@ pub mod nausf_ueauthentication;
 pub mod nchf_converged_charging;
 pub mod nlmf_callback;
 pub mod nlmf_location;
+pub mod nmartlet_status;
 pub mod nnrf_nfdiscovery;
 pub mod nnrf_nfmanagement;
 pub mod nnrf_nfstatus_callback;
@@ -46,7 +47,7 @@ pub const MODEL: u64 = match u64::from_str_radix(env!("MARTLET_SBI_MODEL"), 10) 
     Err(_) => panic!("the build script sets a number"),
 };
 
-/// Every operation of every service.
+/// Every operation of 3GPP's services.
 pub fn operations() -> impl Iterator<Item = &'static martlet_sbi::OperationInfo> {
     let services = [
         nnrf_nfmanagement::NNRF_NFM::OPERATIONS,

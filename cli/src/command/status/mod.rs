@@ -19,7 +19,7 @@ pub struct StatusArgs {
     /// Show the rights of each process: user, capabilities, system calls, files
     #[arg(long, conflicts_with = "json")]
     security: bool,
-    /// Show the functions of the whole network, on all machines, as the NRF knows them
+    /// Show the whole network, on all machines: functions with what each lacks, UPFs and gNBs
     #[arg(long, conflicts_with = "security")]
     network: bool,
 }

@@ -9,6 +9,7 @@ use martlet_nas::identifiers::Slice;
 use martlet_nf::capture;
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_sbi_api::common::GlobalRanNodeId;
+use martlet_sbi_api::nmartlet_status::{GnbStatus, MAX_TRACKING_AREAS};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -147,6 +148,22 @@ impl Gnb {
             "deviates": martlet_interop::deviates("amf", &self.label())
                 || martlet_interop::deviates("amf", &self.address.ip().to_string()),
         }))
+    }
+
+    /// For other functions, without its UEs; `None` before NG setup.
+    pub fn network_status(&self) -> Option<GnbStatus> {
+        let setup = self.setup()?;
+        let area = |area: &Area| {
+            let plmn = &area.tai.plmn;
+            format!("{}{}-{}", plmn.mcc(), plmn.mnc(), area.tai.tac)
+        };
+        Some(GnbStatus {
+            id: setup.id.clone(),
+            name: setup.name.clone(),
+            address: self.address.to_string(),
+            tracking_areas: setup.areas.iter().take(MAX_TRACKING_AREAS).map(area).collect(),
+            connected_ues: 0,
+        })
     }
 
     /// Whether both gNBs serve a common tracking area.

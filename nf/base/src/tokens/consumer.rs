@@ -19,8 +19,22 @@ fn producer(api: &str) -> Option<String> {
     Some(name.to_ascii_uppercase())
 }
 
-/// What a token is for: a service, and its instance unless it is for all of them.
-type Target = (Cow<'static, str>, Option<String>);
+/// What a token is for.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Target {
+    service: Cow<'static, str>,
+    /// The NF type of its producers.
+    producer: Option<String>,
+    /// One producer; `None` for all of the type.
+    instance: Option<String>,
+}
+
+impl Target {
+    fn new(service: impl Into<Cow<'static, str>>, instance: Option<String>) -> Self {
+        let service = service.into();
+        Target { producer: producer(&service), service, instance }
+    }
+}
 
 /// A consumer's tokens.
 pub(crate) struct Tokens {
@@ -50,7 +64,7 @@ impl Tokens {
         let api = request.operation.map(|operation| operation.api);
         let Some(api) = api.filter(|api| !is_open(api)) else { return Ok(()) };
         let instance = if self.names_instances { instance() } else { None };
-        self.add(request, (api.into(), instance)).await
+        self.add(request, Target::new(api, instance)).await
     }
 
     /// Adds the token for a service of the NRF to a request.
@@ -59,7 +73,7 @@ impl Tokens {
         request: &mut Request,
         api: &'static str,
     ) -> Result<(), Problem> {
-        self.add(request, (api.into(), None)).await
+        self.add(request, Target::new(api, None)).await
     }
 
     /// Adds the token for the callbacks of functions of a type, such as `npcf-callback`, to a
@@ -69,7 +83,19 @@ impl Tokens {
         request: &mut Request,
         service: String,
     ) -> Result<(), Problem> {
-        self.add(request, (service.into(), None)).await
+        self.add(request, Target::new(service, None)).await
+    }
+
+    /// Adds the token for a service that functions of all types have: for this instance, or for the
+    /// NRFs, which have no registered instance.
+    pub async fn attach_for_instance(
+        &self,
+        request: &mut Request,
+        api: &'static str,
+        instance: Option<String>,
+    ) -> Result<(), Problem> {
+        let producer = instance.is_none().then(|| NfType::Nrf.as_str().to_string());
+        self.add(request, Target { service: api.into(), producer, instance }).await
     }
 
     async fn add(&self, request: &mut Request, target: Target) -> Result<(), Problem> {
@@ -87,14 +113,14 @@ impl Tokens {
         if let Some((token, _)) = cached.filter(|(_, until)| *until > now()) {
             return Ok(token);
         }
-        let (api, instance) = &target;
+        let Target { service, producer, instance } = &target;
         let request = AccessTokenReq {
             grant_type: "client_credentials".into(),
             nf_instance_id: self.instance_id.clone(),
             nf_type: Some(self.nf_type.as_str().into()),
-            target_nf_type: producer(api),
+            target_nf_type: producer.clone(),
             target_nf_instance_id: instance.clone(),
-            scope: api.to_string(),
+            scope: service.to_string(),
         };
         let answer = self.nrf.access_token_request(request).await?;
         let token = HeaderValue::from_str(&format!("Bearer {}", answer.access_token));

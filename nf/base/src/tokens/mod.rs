@@ -2,11 +2,13 @@
 //! and a producer requires one. The NRF's own services and callbacks need none, but may with
 //! another vendor's NRF and functions.
 mod at_callback;
+mod at_instance;
 mod at_nrf;
 mod consumer;
 mod producer;
 
 pub(crate) use at_callback::AtCallback;
+pub(crate) use at_instance::AtInstance;
 pub(crate) use at_nrf::AtNrf;
 pub(crate) use consumer::Tokens;
 pub(crate) use producer::guard;

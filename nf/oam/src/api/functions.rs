@@ -6,14 +6,18 @@ use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::{Path, State};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use utoipa::ToSchema;
 
 /// Functions that can be drained, and that know the functions of the network.
 const FUNCTIONS: [&str; 10] =
     ["amf", "smf", "udm", "udr", "ausf", "pcf", "nssf", "lmf", "chf", "nrf"];
+
+/// Timeout of one function that is asked for all others; then the next one is asked.
+const NETWORK_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Whether consumers select other instances of a function.
 #[derive(Deserialize, ToSchema)]
@@ -21,6 +25,81 @@ const FUNCTIONS: [&str; 10] =
 pub struct Draining {
     /// Whether the function is drained.
     draining: bool,
+}
+
+/// A function of the network.
+#[derive(Serialize, Deserialize, ToSchema)]
+pub struct NetworkFunction {
+    /// NF type.
+    #[serde(rename = "type")]
+    nf_type: String,
+    /// Identity of the instance; null for an NRF.
+    id: Option<String>,
+    /// Status at the NRF, such as `REGISTERED`; null for an NRF.
+    status: Option<String>,
+    /// Host and port of its services.
+    address: Option<String>,
+    /// NF set.
+    set: Option<String>,
+    /// Priority; 0 is chosen first.
+    priority: Option<u32>,
+    /// What it reports about itself.
+    readiness: Readiness,
+    /// What it lacks, such as its database.
+    #[serde(default)]
+    missing: Vec<String>,
+    /// Version of its program.
+    version: Option<String>,
+    /// Why its status is missing.
+    error: Option<String>,
+    /// The UPFs of an SMF.
+    upfs: Option<Vec<NetworkUpf>>,
+    /// The gNBs of an AMF.
+    gnbs: Option<Vec<NetworkGnb>>,
+}
+
+/// What a function reports about itself.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Readiness {
+    /// It is ready.
+    Ready,
+    /// It lacks something.
+    NotReady,
+    /// It does not answer within a second.
+    NoAnswer,
+    /// It has no status: it is an older version, or another vendor's.
+    Unknown,
+}
+
+/// A UPF, as its SMF knows it.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct NetworkUpf {
+    /// Address and port of N4.
+    n4: String,
+    /// Node ID of its last association.
+    node_id: Option<String>,
+    /// Whether it is associated.
+    associated: bool,
+    /// Sessions of this SMF there.
+    sessions: u64,
+}
+
+/// A gNB, as its AMF knows it.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct NetworkGnb {
+    /// Identity.
+    id: String,
+    /// Name.
+    name: Option<String>,
+    /// Address and port of its association.
+    address: String,
+    /// PLMN and decimal TAC of its tracking areas, at most 16.
+    tracking_areas: Vec<String>,
+    /// UEs in CM-CONNECTED.
+    connected_ues: u64,
 }
 
 /// Show the status of all functions
@@ -40,23 +119,36 @@ pub async fn status(State(oam): State<Arc<Oam>>) -> Json<Value> {
 
 /// List the functions of the network
 ///
-/// On all machines, as the NRF knows them.
+/// On all machines, as the NRF knows them, with what each reports about itself: what it lacks, the
+/// UPFs of an SMF, and the gNBs of an AMF. A function that is asked answers within a second, or is
+/// listed with `no_answer`.
 #[utoipa::path(
     get, path = "/network-functions", tag = "network",
     responses(
-        (status = 200, body = Vec<Object>, description = "type, status, address, set, instance"),
+        (status = 200, body = Vec<NetworkFunction>, description = "the functions"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "no function of this core knows an NRF"),
         (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "the NRF does not answer"),
     )
 )]
-pub async fn network(State(oam): State<Arc<Oam>>) -> Result<Json<Value>, Failure> {
+pub async fn network(State(oam): State<Arc<Oam>>) -> Result<Json<Vec<NetworkFunction>>, Failure> {
     let mut failure = None;
     for function in FUNCTIONS {
-        match oam.core.ask(function, "network".into()).await {
-            Ok(functions) => return Ok(Json(functions)),
+        let asked = oam.core.ask(function, "network".into());
+        let answer = tokio::time::timeout(NETWORK_TIMEOUT, asked).await;
+        let late = |_| Err(AccessError::Unavailable(format!("the {function} does not answer")));
+        match answer.unwrap_or_else(late) {
+            Ok(functions) => {
+                let read = serde_json::from_value(functions);
+                return read.map(Json).map_err(|error| {
+                    tracing::error!(%error, "functions of the network not read");
+                    Failure::of_the_program()
+                });
+            }
             Err(AccessError::Refused { status: 404, .. }) => {}
+            // No NRF answered this function, and would not answer another one.
+            Err(error @ AccessError::Refused { status: 504, .. }) => return Err(error.into()),
             Err(error) => failure = Some(error),
         }
     }

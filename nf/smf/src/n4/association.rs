@@ -5,11 +5,12 @@ use super::{N4, SessionLayer, UpfCriteria};
 use crate::config::UpfConfig;
 use crate::metrics;
 use martlet_outage::Dependency;
-use martlet_pfcp::ie::{CpFunctionFeatures, RecoveryTimeStamp};
+use martlet_pfcp::ie::{CpFunctionFeatures, NodeId, RecoveryTimeStamp};
 use martlet_pfcp::{
     AssociationReleaseRequestMessage, AssociationSetupRequest, AssociationUpdateRequest,
     HeartbeatRequest, Message, SessionRetention,
 };
+use martlet_sbi_api::nmartlet_status::UpfStatus;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,8 @@ pub struct Association {
     pub load: Load,
     /// The UPF requested the release of the association, which is due by this time.
     pub release_due: Option<Instant>,
+    /// The UPF's Node ID of the last setup.
+    node: Option<NodeId>,
     /// The UPF, as readiness and log show it.
     peer: Dependency,
 }
@@ -58,6 +61,7 @@ impl Association {
             generation: 0,
             load: Load::default(),
             release_due: None,
+            node: None,
         }
     }
 
@@ -96,6 +100,15 @@ impl Association {
             Some(tac) if self.upf.tacs.contains(&tac) => 0,
             _ => 2,
         }
+    }
+
+    /// For other functions, without the number of sessions.
+    pub fn upf_status(&self) -> UpfStatus {
+        let node_id = self.node.as_ref().map(|node| match node {
+            NodeId::Ip(ip) => ip.to_string(),
+            NodeId::Fqdn(name) => name.clone(),
+        });
+        UpfStatus { n4: self.upf.n4.to_string(), node_id, associated: self.is_up(), sessions: 0 }
     }
 
     /// For `martlet status`.
@@ -259,6 +272,12 @@ impl N4 {
         }
     }
 
+    fn set_node(&self, upf: SocketAddr, node: NodeId) {
+        if let Some(association) = self.tables().associations.iter_mut().find(|a| a.upf.n4 == upf) {
+            association.node = Some(node);
+        }
+    }
+
     fn release_due(&self, upf: SocketAddr) -> Option<Instant> {
         self.tables().associations.iter().find(|a| a.upf.n4 == upf).and_then(|a| a.release_due)
     }
@@ -307,6 +326,7 @@ impl N4 {
                 Ok(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
                     let retained = response.flags.is_some_and(|flags| flags.0 & 1 != 0);
                     tracing::info!(%upf, retained, "UPF associated");
+                    self.set_node(upf, response.node_id);
                     return (response.recovery.0, retained);
                 }
                 Ok(other) => {

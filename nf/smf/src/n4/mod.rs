@@ -28,6 +28,7 @@ use martlet_pfcp::transaction::{Answers, Due, Limits, Requests};
 use martlet_pfcp::{Message, Packet, SessionReportRequest};
 use martlet_sbi::trace;
 use martlet_sbi_api::common::Snssai;
+use martlet_sbi_api::nmartlet_status::UpfStatus;
 use pending_deletion::PendingDeletion;
 use rand::Rng;
 use std::collections::{HashMap, VecDeque};
@@ -412,6 +413,11 @@ impl N4 {
     /// Whether any UPF is associated.
     pub fn is_associated(&self) -> bool {
         self.tables().associations.iter().any(Association::is_up)
+    }
+
+    /// All UPFs by address for other functions, without their numbers of sessions.
+    pub fn upfs(&self) -> Vec<(SocketAddr, UpfStatus)> {
+        self.tables().associations.iter().map(|it| (it.upf.n4, it.upf_status())).collect()
     }
 
     /// For `martlet status`.
