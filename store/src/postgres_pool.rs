@@ -122,18 +122,25 @@ impl Pool {
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
         let client = self.connections.get().await.map_err(|error| self.refused(error))?;
-        let work = async {
-            let statement = client.prepare_cached(sql).await?;
-            client.query(&statement, parameters).await
-        };
-        let outcome = match timeout(self.limit, work).await {
-            Ok(outcome) => outcome.map_err(StoreError::from),
-            Err(_) => Err(StoreError::Timeout { what: "statement", limit: self.limit }),
-        };
-        if let Err(error) = &outcome {
-            close_if_useless(client, error);
-        }
-        outcome
+        run(client, self.limit, sql, parameters).await
+    }
+
+    /// The same, with a time limit that includes the wait for a connection.
+    ///
+    /// # Errors
+    /// The statement fails, or the time limit is over.
+    pub async fn query_within(
+        &self,
+        limit: Duration,
+        sql: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let begun = Instant::now();
+        let late = |_| StoreError::Timeout { what: "connection", limit };
+        let client = timeout(limit, self.connections.get()).await.map_err(late)?;
+        let client = client.map_err(|error| self.refused(error))?;
+        let rest = limit.saturating_sub(begun.elapsed()).min(self.limit);
+        run(client, rest, sql, parameters).await
     }
 
     fn refused(&self, error: PoolError) -> StoreError {
@@ -145,6 +152,27 @@ impl Pool {
             }
         }
     }
+}
+
+/// Runs a statement once at a connection, which is closed if it is useless afterwards.
+async fn run(
+    client: Client,
+    limit: Duration,
+    sql: &str,
+    parameters: &Parameters<'_>,
+) -> Result<Vec<Row>, StoreError> {
+    let work = async {
+        let statement = client.prepare_cached(sql).await?;
+        client.query(&statement, parameters).await
+    };
+    let outcome = match timeout(limit, work).await {
+        Ok(outcome) => outcome.map_err(StoreError::from),
+        Err(_) => Err(StoreError::Timeout { what: "statement", limit }),
+    };
+    if let Err(error) = &outcome {
+        close_if_useless(client, error);
+    }
+    outcome
 }
 
 /// Closes a connection that an error makes useless, and forgets statements that the server does

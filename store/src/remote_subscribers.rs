@@ -334,12 +334,12 @@ impl Remote {
         Ok(())
     }
 
-    /// Reads the changes since the last read. Returns whether there may be any.
+    /// Reads the changes since the last read within a time limit. Returns whether there may be any.
     ///
     /// # Errors
     /// The database fails.
-    pub async fn look_at_changes(&self) -> Result<bool, StoreError> {
-        let outcome = self.read_changes().await;
+    pub async fn look_at_changes(&self, limit: Duration) -> Result<bool, StoreError> {
+        let outcome = self.read_changes(limit).await;
         if outcome.is_err() {
             self.seen.store(UNKNOWN, Ordering::Relaxed);
             lock(&self.cache).clear(false);
@@ -347,18 +347,18 @@ impl Remote {
         outcome
     }
 
-    async fn read_changes(&self) -> Result<bool, StoreError> {
+    async fn read_changes(&self, limit: Duration) -> Result<bool, StoreError> {
         let seen = self.seen.load(Ordering::Relaxed);
         if seen == UNKNOWN {
             let sql = "SELECT coalesce(max(number), 0) FROM change";
-            let rows = self.pool.query_once(sql, &[]).await?;
+            let rows = self.pool.query_within(limit, sql, &[]).await?;
             let last = rows.first().map_or(0, |row| row.get(0));
             self.seen.store(last, Ordering::Relaxed);
             lock(&self.cache).clear(true);
             return Ok(true);
         }
         let sql = "SELECT number, supi FROM change WHERE number > $1 ORDER BY number LIMIT $2";
-        let rows = self.pool.query_once(sql, &[&seen, &MAX_CHANGES]).await?;
+        let rows = self.pool.query_within(limit, sql, &[&seen, &MAX_CHANGES]).await?;
         let Some(last) = rows.last() else { return Ok(false) };
         if rows.len() as i64 == MAX_CHANGES {
             self.seen.store(UNKNOWN, Ordering::Relaxed);

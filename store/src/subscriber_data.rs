@@ -198,12 +198,13 @@ impl SubscriberData {
         }
     }
 
-    /// Waits for `interval`, or until the server notifies changes, and reads them. Call it in a
-    /// loop: subscribers are cached only while one is running. Returns whether there may be any.
+    /// Waits for `interval`, or until the server notifies changes, and reads them within `limit`.
+    /// Call it in a loop: subscribers are cached only while one is running. Returns whether there
+    /// may be any.
     ///
     /// # Errors
-    /// The database fails.
-    pub async fn follow(&self, interval: Duration) -> Result<bool, StoreError> {
+    /// The database fails, or does not answer within the limit.
+    pub async fn follow(&self, interval: Duration, limit: Duration) -> Result<bool, StoreError> {
         let Some(remote) = &self.remote else {
             tokio::time::sleep(interval).await;
             return Ok(true);
@@ -212,7 +213,7 @@ impl SubscriberData {
             () = tokio::time::sleep(interval) => {}
             () = remote.changed.notified() => {}
         }
-        remote.look_at_changes().await
+        remote.look_at_changes(limit).await
     }
 
     /// Commits blocks of sequence numbers before the first authentications of subscribers, until

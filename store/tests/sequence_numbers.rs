@@ -11,6 +11,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Time limit of a look at changes.
+const LIMIT: Duration = Duration::from_secs(5);
 const SUPI: &str = "imsi-001010000000001";
 
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -42,7 +44,7 @@ fn execute(server: &TestPostgres, sql: &str) {
 async fn udr(server: &TestPostgres) -> SubscriberData {
     let (store, url) = blocking(|| store(server));
     let data = SubscriberData::new(store, &url, 4, Duration::from_millis(5)).unwrap();
-    data.follow(Duration::ZERO).await.unwrap();
+    data.follow(Duration::ZERO, LIMIT).await.unwrap();
     data
 }
 

@@ -5,6 +5,9 @@ use martlet_store::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Time limit of a look at changes.
+const LIMIT: Duration = Duration::from_secs(5);
+
 fn subscriber(n: u32) -> Subscriber {
     let supi = format!("imsi-{:015}", 1_010_000_000_000u64 + u64::from(n));
     Subscriber::new(&supi, Secret([1; 16]), Secret([2; 16]), "internet")
@@ -90,7 +93,7 @@ fn a_registration_costs_two_statements_and_one_commit_and_many_share_it() {
     let all: Vec<_> = (0..65).map(subscriber).collect();
     store.add(&all, false).unwrap();
     run(async {
-        data.follow(Duration::ZERO).await.unwrap();
+        data.follow(Duration::ZERO, LIMIT).await.unwrap();
         let before = statements(&server);
         registration(&data, &supi(64)).await;
         data.flush().await.unwrap();
@@ -147,7 +150,7 @@ fn a_first_registration_has_one_commit_when_blocks_are_committed_ahead() {
     };
     run(async {
         let test = async {
-            data.follow(Duration::ZERO).await.unwrap();
+            data.follow(Duration::ZERO, LIMIT).await.unwrap();
             until_all_have_one().await;
             // Subscribers that are added later.
             std::thread::spawn(move || {
@@ -157,7 +160,7 @@ fn a_first_registration_has_one_commit_when_blocks_are_committed_ahead() {
             .join()
             .unwrap();
             assert_eq!(without_block(), 10);
-            data.follow(Duration::ZERO).await.unwrap();
+            data.follow(Duration::ZERO, LIMIT).await.unwrap();
             until_all_have_one().await;
             for n in [0, 299, 305] {
                 let before = statements(&server);
@@ -203,13 +206,13 @@ fn a_change_by_another_process_is_notified_and_invalidates_the_cache() {
             () = async {
                 // Polls alone would take a minute.
                 let minute = Duration::from_secs(60);
-                data.follow(Duration::ZERO).await.unwrap();
-                data.follow(minute).await.unwrap();
+                data.follow(Duration::ZERO, LIMIT).await.unwrap();
+                data.follow(minute, LIMIT).await.unwrap();
                 assert_eq!(data.subscriber(&supi(1)).await.unwrap().unwrap().msisdn, None);
                 let changed = Subscriber { msisdn: Some("49170".into()), ..subscriber(1) };
                 std::thread::spawn(move || tool.add(&[changed], true).unwrap()).join().unwrap();
                 let begun = Instant::now();
-                assert!(data.follow(minute).await.unwrap(), "a notification");
+                assert!(data.follow(minute, LIMIT).await.unwrap(), "a notification");
                 let found = data.subscriber(&supi(1)).await.unwrap().unwrap();
                 assert_eq!(found.msisdn.as_deref(), Some("49170"));
                 println!("notified after {:?}", begun.elapsed());

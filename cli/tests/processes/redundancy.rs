@@ -1,15 +1,17 @@
 //! A second instance of each function beside the core's, over PostgreSQL: when one of them is
-//! killed or suspended, UEs register within two seconds (TS 29.500, 6.10.3.3 and 6.12).
+//! killed, suspended or cut off from the database, UEs register (TS 29.500, 6.10.3.3 and 6.12).
 use crate::nf_sets::{
     ExtraFunction, SECOND_INSTANCES, internet, over_postgresql, over_sqlite, start_member,
     start_second, start_split,
 };
-use crate::outages::{oam_at, oam_of};
+use crate::outages::{oam_at, oam_of, until_ready};
+use crate::relay::Relay;
 use crate::rolling::martlet;
 use crate::{Site, gnb, kill, registration_cycle, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, Ue};
+use martlet_store::testing::TestPostgres;
 use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
 use std::time::{Duration, Instant};
 
@@ -26,12 +28,77 @@ async fn registers(ue: &Ue) -> Result<()> {
     Ok(())
 }
 
-async fn kill_each(site: &Site) -> Result<()> {
+/// Starts a second UDR, which reaches the database over a relay.
+async fn second_udr(
+    site: &Site,
+    core: &CoreProcess,
+    server: &TestPostgres,
+) -> Result<(ExtraFunction, Relay)> {
+    let relay = Relay::to(server, &site.0.join("relay"))?;
+    let config = std::fs::read_to_string(site.config())?;
+    let direct = server.url();
+    ensure!(config.contains(&direct), "{config}");
+    // With the default time limits of the database.
+    let relayed = format!("postgresql://martlet@{}/postgres", relay.host());
+    std::fs::write(site.config(), config.replace(&direct, &relayed))?;
+    let udr = start_second(site, core, SECOND_INSTANCES[0]).await?;
+    std::fs::write(site.config(), config)?;
+    Ok((udr, relay))
+}
+
+/// Waits until the NRF has this number of UDRs with a status.
+async fn until_udrs(core: &CoreProcess, status: &str, count: usize) -> Result<()> {
+    until(core, "nrf", &format!("{count} UDRs are {status}"), |nrf| {
+        let all = nrf["registered"].as_array().cloned().unwrap_or_default();
+        let udrs = all.iter().filter(|entry| entry["type"] == "UDR");
+        udrs.filter(|entry| entry["status"] == status).count() == count
+    })
+    .await
+}
+
+/// The second UDR loses the database, then both do. UEs from number `n` on register.
+async fn cut_off_from_the_database(
+    site: &Site,
+    (core, gnb): (&CoreProcess, &Gnb),
+    (server, relay): (&TestPostgres, &Relay),
+    n: &mut u64,
+) -> Result<()> {
+    let mut next = || {
+        *n += 1;
+        ue(gnb, *n - 1)
+    };
+    relay.stall(true);
+    let begun = Instant::now();
+    let at_the_cut = (0..6).map(|_| next()).collect::<Result<Vec<Ue>>>()?;
+    let registered = at_the_cut.iter().map(Ue::register);
+    for outcome in futures_util::future::join_all(registered).await {
+        outcome.context("when a UDR was cut off from the database")?;
+    }
+    println!("6 UEs registered {:?} after the cut", begun.elapsed());
+    until_udrs(core, "SUSPENDED", 1).await?;
+    for _ in 0..3 {
+        registers(&next()?).await.context("while a UDR is cut off from the database")?;
+    }
+    relay.stall(false);
+    until_udrs(core, "REGISTERED", 2).await?;
+    registers(&next()?).await.context("after the cut")?;
+
+    // No other UDR could serve: none is suspended, and requests wait for the database.
+    server.signal("-STOP")?;
+    until_ready(site, "udr", Some("database postgresql://")).await?;
+    until_udrs(core, "REGISTERED", 2).await?;
+    server.signal("-CONT")?;
+    until_ready(site, "udr", None).await?;
+    registers(&next()?).await.context("after an outage of the database")
+}
+
+async fn kill_each(site: &Site, server: &TestPostgres) -> Result<()> {
     let core = start_split(site, "")?;
     let gnb = gnb().await?;
-    let mut all: Vec<(&str, ExtraFunction)> = Vec::new();
-    for second in SECOND_INSTANCES {
-        all.push((second.0, start_second(site, &core, second).await?));
+    let (udr, relay) = second_udr(site, &core, server).await?;
+    let mut all: Vec<(&str, ExtraFunction)> = vec![("udr", udr)];
+    for second in &SECOND_INSTANCES[1..] {
+        all.push((second.0, start_second(site, &core, *second).await?));
     }
     // Both instances serve.
     let mut n = 3;
@@ -39,6 +106,7 @@ async fn kill_each(site: &Site) -> Result<()> {
         registration_cycle(&ue(&gnb, n)?).await?;
         n += 1;
     }
+    cut_off_from_the_database(site, (&core, &gnb), (server, &relay), &mut n).await?;
     for (name, function) in &all {
         function.kill()?;
         for _ in 0..3 {
@@ -57,7 +125,7 @@ async fn kill_each(site: &Site) -> Result<()> {
 
 #[test]
 fn ues_register_when_a_second_udr_udm_ausf_pcf_or_nssf_is_killed() {
-    over_postgresql("redundancy", 42, async |site, _| kill_each(site).await);
+    over_postgresql("redundancy", 42, async |site, server| kill_each(site, server).await);
 }
 
 /// Locates each UE within the promise.

@@ -25,6 +25,8 @@ pub struct NfContext {
     nrf: Peer,
     profiles: Profiles,
     any: Peer,
+    /// Time limit of a request to another function (`sbi.timeout_ms`).
+    timeout: Duration,
     /// The transport to single instances, without failover.
     transport: Arc<dyn Transport>,
     tokens: Option<Arc<Tokens>>,
@@ -111,6 +113,7 @@ impl NfContext {
             nrf: plain,
             profiles,
             any,
+            timeout: policy.timeout,
             transport: to_instances,
             tokens,
             discovery,
@@ -155,6 +158,11 @@ impl NfContext {
             quirk.met(self.nf_type.as_str(), peer);
         }
         !self.strict
+    }
+
+    /// Time limit of a request to another function (`sbi.timeout_ms`).
+    pub fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// A client of the NRF.
@@ -325,9 +333,10 @@ impl Transport for Watched {
             let moved = self.discovery.replacement(to);
             let to = moved.as_ref().unwrap_or(to);
             if !self.discovery.has_other_members(to) {
-                return match self.discovery.has_alternative(to, &request) {
-                    true => self.request_with_failover(to, request).await,
-                    false => self.once(to, request).await,
+                let others = self.discovery.alternatives(to, &request);
+                return match others.is_empty() {
+                    true => self.once(to, request).await,
+                    false => self.request_with_failover(to, request, &others).await,
                 };
             }
             let again = request.copy();
@@ -363,28 +372,32 @@ impl Transport for Watched {
 }
 
 impl Watched {
-    /// Sends a request that any producer of the service can serve: to another one if the first
-    /// does not answer.
+    /// Sends a request that any producer of the service can serve: to one of `others` if the first
+    /// does not answer, or requests it.
     async fn request_with_failover(
         &self,
         to: &ApiRoot,
         request: Request,
+        others: &[ApiRoot],
     ) -> Result<Response, Problem> {
         let again = request.copy();
         let answer = self.once(to, request).await;
         let is_gone = |problem: &Problem| {
             problem.transport.is_some() && problem.cause() != "TIMED_OUT_REQUEST"
         };
-        let Some(mut request) = again.filter(|_| answer.as_ref().is_err_and(is_gone)) else {
-            return answer;
-        };
-        let Some(other) = self.discovery.alternative(to, &request) else { return answer };
+        let is_refused = failover::is_requested(&answer);
+        if is_refused {
+            self.discovery.mark_failed(to);
+        }
+        let is_failed = is_refused || answer.as_ref().is_err_and(is_gone);
+        let Some(mut request) = again.filter(|_| is_failed) else { return answer };
+        let Some(other) = self.discovery.trusted(others) else { return answer };
         if let Some(suppressed) = martlet_log_limit::line("producer", &*to.authority) {
             tracing::warn!(failed = %to, other = %other, suppressed, "producer failed, retrying");
         }
         let path = request.target.strip_prefix(&to.prefix).unwrap_or(&request.target);
         request.target = format!("{}{path}", other.prefix);
-        self.once(&other, request).await
+        self.once(other, request).await
     }
 
     async fn once(&self, to: &ApiRoot, mut request: Request) -> Result<Response, Problem> {

@@ -469,24 +469,22 @@ impl Discovery {
         Some((other, binding))
     }
 
-    /// Whether a producer without a set has an alternative for a request.
-    pub(crate) fn has_alternative(&self, root: &ApiRoot, request: &Request) -> bool {
-        let Some(api) = replaceable_service(root, request) else { return false };
+    /// The other producers of a request that any of them can serve.
+    pub(crate) fn alternatives(&self, root: &ApiRoot, request: &Request) -> Vec<ApiRoot> {
+        let Some(api) = replaceable_service(root, request) else { return Vec::new() };
         let state = self.state();
-        state.last_known.values().any(|(of, all)| *of == api && all.len() > 1 && all.contains(root))
+        let mut lists = state.last_known.values();
+        let list = lists.find(|(of, all)| *of == api && all.contains(root));
+        // One that was suspended since it was selected is in no list any more.
+        let list = list.or_else(|| state.last_known.get(api));
+        let others = list.into_iter().flat_map(|(_, all)| all);
+        others.filter(|other| *other != root).cloned().collect()
     }
 
-    /// Another producer of the same service, for a request that any of them can serve.
-    pub(crate) fn alternative(&self, root: &ApiRoot, request: &Request) -> Option<ApiRoot> {
-        let api = replaceable_service(root, request)?;
-        let state = self.state();
-        let now = Instant::now();
-        let is_trusted = |other: &&ApiRoot| {
-            *other != root && state.suspects.get(*other).is_none_or(|until| *until <= now)
-        };
-        let mut lists =
-            state.last_known.values().filter(|(of, all)| *of == api && all.contains(root));
-        lists.find_map(|(_, all)| all.iter().find(is_trusted)).cloned()
+    /// The first of these producers that is not avoided.
+    pub(crate) fn trusted<'a>(&self, roots: &'a [ApiRoot]) -> Option<&'a ApiRoot> {
+        let (state, now) = (self.state(), Instant::now());
+        roots.iter().find(|root| state.suspects.get(*root).is_none_or(|until| *until <= now))
     }
 
     /// Starts a probe. False if one is in progress.

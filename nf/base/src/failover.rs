@@ -20,10 +20,7 @@ pub fn refuse_while(
                   request: Request|
                   -> BoxFuture<'static, Result<Response, Problem>> {
                 match is_unavailable() {
-                    true => Box::pin(async {
-                        Err(Problem::new(500, NF_FAILOVER)
-                            .detail("the function is not available: select another one"))
-                    }),
+                    true => Box::pin(async { Err(failover_request()) }),
                     false => handler(parameters, query, request),
                 }
             },
@@ -31,6 +28,12 @@ pub fn refuse_while(
         Route { operation: route.operation, handler }
     };
     routes.into_iter().map(guarded).collect()
+}
+
+/// The problem by which a producer has the consumer select another one. The request was not
+/// executed.
+pub fn failover_request() -> Problem {
+    Problem::new(500, NF_FAILOVER).detail("the function is not available: select another one")
 }
 
 /// Whether a producer's response requests another producer.

@@ -34,11 +34,12 @@ pub use config::CommonConfig;
 pub use context::NfContext;
 pub use discovery::{Criteria, is_absence};
 pub use error::StartError;
-pub use failover::refuse_while;
+pub use failover::{failover_request, refuse_while};
 pub use function::{ConnectedNodes, NetworkFunction};
 pub use martlet_outage::NotReady;
 pub use martlet_sbi_http::{PeerCertificate, peer_certificate};
 pub use martlet_tasks::{Tasks, spawn, spawn_essential};
+pub use network::another_is_ready;
 pub use nf_set::SetMember;
 pub use shutdown::{Shutdown, ShutdownTrigger};
 pub use start::{

@@ -3,9 +3,10 @@
 use crate::discovery::{is_absence, root_of_instance};
 use crate::{NfContext, callbacks};
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use martlet_sbi::{ApiRoot, BoxFuture, Problem};
 use martlet_sbi_api::nmartlet_status::{FunctionStatus, NfStatusServiceClient};
-use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfStatus, NfType};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,6 +98,27 @@ async fn functions(context: Arc<NfContext>) -> Result<Value, Problem> {
     let functions: Vec<Value> =
         futures_util::stream::iter(asked).buffered(MAX_ASKED).collect().await;
     Ok(functions.into())
+}
+
+/// Whether another registered function of the same type is ready. One without the status service
+/// counts as ready.
+pub async fn another_is_ready(context: &NfContext) -> bool {
+    let Ok(all) = context.profiles().of_type(context.nf_type().clone()).await else { return false };
+    let is_other = |profile: &&NfProfile| {
+        profile.nf_instance_id.as_str() != context.instance_id()
+            && profile.nf_status == NfStatus::Registered
+    };
+    let asked = all.iter().filter(is_other).take(MAX_ASKED).map(|profile| async {
+        let root = root_of_instance(profile)?;
+        let instance = Some(profile.nf_instance_id.to_string());
+        let peer = context.instance_peer(root, instance, STATUS_TIMEOUT);
+        let is_ready = match NfStatusServiceClient::new(peer).get_status().await {
+            Ok(status) => status.missing.is_empty(),
+            Err(problem) => !is_absence(&problem),
+        };
+        is_ready.then_some(())
+    });
+    join_all(asked).await.iter().any(Option::is_some)
 }
 
 /// Answers a request of the command line; `None` if it is another one's. `name` is the function's.

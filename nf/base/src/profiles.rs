@@ -56,13 +56,15 @@ impl Profiles {
         fetch(&nrf, uris(list)).await
     }
 
+    /// The profiles of the functions of one type.
+    pub async fn of_type(&self, nf_type: NfType) -> Result<Vec<NfProfile>, Problem> {
+        let nrf = NfManagementClient::new(self.nrf.clone());
+        let list = nrf.get_nf_instances(query(nf_type)).await?;
+        fetch(&nrf, uris(list)).await
+    }
+
     /// The same for each type.
     async fn of_each_type(&self, nrf: &NfManagementClient) -> Result<Vec<NfProfile>, Problem> {
-        let query = |nf_type: NfType| NfInstancesQuery {
-            nf_type: Some(nf_type),
-            limit: Some(MAX_INSTANCES),
-            ..Default::default()
-        };
         let asked = TYPES.map(|nf_type| nrf.get_nf_instances(query(nf_type)));
         let mut all = Vec::new();
         for list in join_all(asked).await {
@@ -70,6 +72,11 @@ impl Profiles {
         }
         fetch(nrf, all).await
     }
+}
+
+/// The query for the instances of a type.
+fn query(nf_type: NfType) -> NfInstancesQuery {
+    NfInstancesQuery { nf_type: Some(nf_type), limit: Some(MAX_INSTANCES), ..Default::default() }
 }
 
 /// The URIs of a list's instances.

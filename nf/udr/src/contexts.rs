@@ -32,6 +32,7 @@ impl Udr {
         urgency: Urgency,
     ) -> Result<StatusReply<T>, Problem> {
         self.subscriber(supi).await?;
+        self.read_before_write(supi, kind, key).await?;
         let json = serde_json::to_string(&value).map_err(problem::of_json)?;
         let put = self.data.put(supi, kind, key, json, urgency).await;
         let made = put.map_err(problem::of_store)?;
@@ -49,6 +50,15 @@ impl Udr {
         })
     }
 
+    /// Reads a context that is to be written, so that the write finds it in the cache. A write must
+    /// not be refused once it has begun: consumers would repeat it elsewhere.
+    async fn read_before_write(&self, supi: &str, kind: &str, key: &str) -> Result<(), Problem> {
+        match self.store.is_remote() {
+            true => self.cut_off.or_refuse(self.data.context(supi, kind, key)).await.map(drop),
+            false => Ok(()),
+        }
+    }
+
     /// Returns a context of a subscriber, or 404.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
@@ -58,7 +68,7 @@ impl Udr {
         cause: &str,
     ) -> Result<T, Problem> {
         self.subscriber(supi).await?;
-        let found = self.data.context(supi, kind, key).await.map_err(problem::of_store)?;
+        let found = self.cut_off.or_refuse(self.data.context(supi, kind, key)).await?;
         let json = found.ok_or_else(|| {
             Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))
         })?;
@@ -72,7 +82,7 @@ impl Udr {
         kind: &str,
     ) -> Result<Vec<T>, Problem> {
         self.subscriber(supi).await?;
-        let found = self.data.contexts(supi, kind).await.map_err(problem::of_store)?;
+        let found = self.cut_off.or_refuse(self.data.contexts(supi, kind)).await?;
         found.iter().map(|(_, json)| serde_json::from_str(json).map_err(problem::of_json)).collect()
     }
 
@@ -90,7 +100,10 @@ impl Udr {
                 let [kind, key] = [kind, key].map(str::to_string);
                 self.serve(move |store| store.remove_context(NO_SUBSCRIBER, &kind, &key)).await?
             }
-            supi => self.data.remove(supi, kind, key).await.map_err(problem::of_store)?,
+            supi => {
+                self.read_before_write(supi, kind, key).await?;
+                self.data.remove(supi, kind, key).await.map_err(problem::of_store)?
+            }
         };
         match removed {
             true => Ok(()),

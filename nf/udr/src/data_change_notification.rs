@@ -1,7 +1,7 @@
 //! Nudr_DR_Notify: notifies subscribers of data changes (TS 29.504, 5.2.2.8). It polls the
 //! database, since `martlet subscriber` writes to it directly. A server's notifications wake it.
-use crate::Udr;
 use crate::contexts::{NO_SUBSCRIBER, kind};
+use crate::{Udr, cut_off};
 use martlet_sbi_api::common::{ChangeItem, ChangeType, NotifyItem};
 use martlet_sbi_api::nudm_sdm::SdmSubscription;
 use martlet_sbi_api::nudr_callback::UdrDataCallbackClient;
@@ -24,12 +24,17 @@ pub async fn run(udr: &Udr) {
     let mut is_behind = true;
     loop {
         // Each poll also shows whether the database answers.
-        match udr.data.follow(INTERVAL).await {
+        match udr.data.follow(INTERVAL, cut_off::limit(udr)).await {
             Ok(has_new) => {
                 udr.database.available();
+                cut_off::end(udr);
                 is_behind |= has_new;
             }
-            Err(error) => udr.database.unavailable(&error),
+            Err(error) => {
+                udr.database.unavailable(&error);
+                cut_off::check(udr).await;
+                continue;
+            }
         }
         if !is_behind {
             continue;

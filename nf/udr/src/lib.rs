@@ -3,6 +3,7 @@
 
 mod config;
 mod contexts;
+mod cut_off;
 mod data_change_notification;
 mod influence_data;
 mod problem;
@@ -11,7 +12,8 @@ mod repository;
 
 pub use config::UdrConfig;
 
-use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
+use cut_off::CutOff;
+use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError, refuse_while};
 use martlet_outage::Dependency;
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{DataSetId, NfProfile, NfType, UdrInfo};
@@ -31,6 +33,8 @@ pub struct Udr {
     data: SubscriberData,
     /// The database, as readiness and log show it.
     database: Dependency,
+    /// Whether it is cut off from the database, and another UDR is not.
+    cut_off: CutOff,
     /// Subscribers, as last counted.
     subscribers: AtomicU64,
     last_subscription: AtomicU64,
@@ -99,7 +103,7 @@ impl Udr {
 
     /// Returns a subscriber, or 404.
     async fn subscriber(&self, supi: &str) -> Result<Arc<Subscriber>, Problem> {
-        let found = self.data.subscriber(supi).await.map_err(problem::of_store)?;
+        let found = self.cut_off.or_refuse(self.data.subscriber(supi)).await?;
         found.ok_or_else(|| unknown(supi))
     }
 }
@@ -130,11 +134,22 @@ impl NetworkFunction for Udr {
         let interval = Duration::from_millis(config.flush_interval_ms.into());
         let data = SubscriberData::new(store.clone(), &url, config.connections, interval);
         let data = data.map_err(|e| StartError(e.to_string()))?;
-        Ok(Arc::new(Udr { context, config, store, data, database, subscribers, last_subscription }))
+        let cut_off = CutOff::new();
+        Ok(Arc::new(Udr {
+            context,
+            config,
+            store,
+            data,
+            database,
+            cut_off,
+            subscribers,
+            last_subscription,
+        }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
-        NUDR_DR.routes(self.clone())
+        let udr = self.clone();
+        refuse_while(NUDR_DR.routes(self.clone()), move || udr.cut_off.is_set())
     }
 
     fn profile(&self, profile: &mut NfProfile) {

@@ -27,7 +27,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FeaturesQuery,
     ) -> Result<AuthenticationSubscription, Problem> {
-        let found = self.data.for_authentication(ue_id).await.map_err(problem::of_store)?;
+        let found = self.cut_off.or_refuse(self.data.for_authentication(ue_id)).await?;
         provisioned::authentication_subscription(&*found.ok_or_else(|| crate::unknown(ue_id))?)
     }
 
@@ -36,7 +36,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: JsonPatch,
     ) -> Result<Option<PatchResult>, Problem> {
-        let states = self.data.before_advance(ue_id).await.map_err(problem::of_store)?;
+        let states = self.cut_off.or_refuse(self.data.before_advance(ue_id)).await?;
         let mut outcome = Err(crate::unknown(ue_id));
         // Of several authentications at the same time, the patch tests for the number of its own.
         for subscriber in states {
