@@ -1,8 +1,8 @@
 //! A second instance of each function beside the core's, over PostgreSQL: when one of them is
 //! killed, suspended or cut off from the database, UEs register (TS 29.500, 6.10.3.3 and 6.12).
 use crate::nf_sets::{
-    ExtraFunction, SECOND_INSTANCES, internet, over_postgresql, over_sqlite, start_member,
-    start_second, start_split,
+    ExtraFunction, SECOND_INSTANCES, internet, network_from, over_postgresql, over_sqlite,
+    start_member, start_second, start_split,
 };
 use crate::outages::{oam_at, oam_of, until_ready};
 use crate::relay::Relay;
@@ -198,6 +198,13 @@ async fn two_nrfs(site: &Site) -> Result<()> {
     registration_cycle(&ue(&gnb, 1)?).await?;
     // The first NRF hangs. A function that starts knows the others from the second one.
     suspend(&core, "nrf", SIGSTOP)?;
+    let shown = network_from(&site.0.join("oam-smf.sock")).await?;
+    let of_nrf = |address: &str, end: &str| {
+        let mut lines = shown.lines().filter(|line| line.starts_with("NRF"));
+        lines.any(|line| line.contains(address) && line.trim_end().ends_with(end))
+    };
+    ensure!(of_nrf("127.0.0.10:7777", "does not answer"), "{shown}");
+    ensure!(of_nrf("127.0.0.30:7777", "ready"), "{shown}");
     let killed = kill(&core, "udm")?;
     let give_up = Instant::now() + Duration::from_secs(20);
     while core.process_of("nf udm").is_none_or(|pid| pid == killed)

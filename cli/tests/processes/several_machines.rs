@@ -111,8 +111,8 @@ fn two_machines_serve_a_ue_after_the_commands_of_the_page() {
         let errors = String::from_utf8_lossy(&ran.stderr);
         let all = format!("{output}\n{errors}\n{}", logs.join("\n"));
         anyhow::ensure!(ran.status.success(), "{all}");
-        // The steps of the scenario, the history of the UE, and the functions of central.
-        for part in ["ping", "deregister", "registration", "ausf"] {
+        // The steps of the scenario, the history of the UE, the functions of central, and the UPF.
+        for part in ["ping", "deregister", "registration", "ausf", ":8805  "] {
             anyhow::ensure!(output.to_lowercase().contains(part), "no {part}:\n{all}");
         }
         Ok(())
