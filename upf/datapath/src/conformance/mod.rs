@@ -197,6 +197,11 @@ fn an_unknown_tunnel_is_indicated<R: Rig>(rig: &mut R) {
 
 fn an_unknown_extension_header_is_reported<R: Rig>(rig: &mut R) {
     established(rig);
+    unknown_extension(rig);
+}
+
+/// Sends one in a tunnel of the session.
+fn unknown_extension<R: Rig>(rig: &mut R) {
     // A PDCP PDU number, which only gNBs exchange.
     rig.send_n3(&[0x34, 255, 0, 8, 1, 1, 1, 1, 0, 0, 0, 0xc0, 1, 0, 0, 0]);
     let bytes = rig.receive_n3().expect("a Supported Extension Headers Notification");

@@ -1,6 +1,8 @@
 //! Rules that few SMFs use: starts of traffic, rules that measure nothing, duplicates, and the
 //! fragments of a datagram.
-use super::{TEID, apply, downlink, established, measure, send_uplink, session, settle};
+use super::{
+    TEID, apply, downlink, established, measure, send_uplink, session, settle, unknown_extension,
+};
 use crate::Event;
 use crate::conformance::{Rig, g_pdu, payload_of, udp_packet};
 use martlet_gtpu::{Message, decode};
@@ -64,6 +66,7 @@ pub(super) fn packets_are_duplicated<R: Rig>(rig: &mut R) {
     assert_eq!(downlink(rig).map(|(payload, _)| payload), Some(b"once".to_vec()));
     // The session keeps the usage that was counted before its rules changed.
     assert!(rig.datapath().forwarded(1)[0] > 0);
+    unknown_extension(rig);
 }
 
 /// Only port 7001 may pass. A later fragment has no port.

@@ -3,15 +3,19 @@
 //! IP session that has had such a rule stays in user space.
 use super::Forwarder;
 use super::packet_socket::PacketSocket;
+use super::socket::teid_of;
 use crate::loader::LINK_MAC;
 use crate::loader::types::{rule, rule_cold, rule_flag};
 use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::signalling::Reply;
 use martlet_upf_datapath::{Change, DatapathError, Usage};
+use martlet_upf_kernel::frame::HEADROOM;
 use martlet_upf_kernel::non_ip::{NonIpSessions, ToNetwork};
 use martlet_upf_rules::{Prefix, Session, SessionKind, UeAddress};
 use std::collections::{BTreeSet, HashMap};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The lookup keys of a session: its tunnels, its addresses, and networks behind it.
 #[derive(Debug, Default, Clone)]
@@ -125,6 +129,20 @@ impl NonIpRules {
     /// The datapath of a session, if it is carried here.
     pub fn of(&self, seid: u64) -> Option<&NonIpSessions> {
         self.lookup_keys.contains_key(&seid).then_some(&*self.non_ip)
+    }
+
+    /// Processes a datagram of GTP-U, received on `local`, if it is of a tunnel of these sessions;
+    /// `None` if it is not. It starts at [`HEADROOM`] of the buffer.
+    pub fn take(
+        &self,
+        buffer: &mut [u8],
+        from: SocketAddr,
+        local: IpAddr,
+        now: Instant,
+    ) -> Option<Reply> {
+        let teid = teid_of(buffer.get(HEADROOM..).unwrap_or_default())?;
+        let is_here = self.non_ip.has_tunnel(teid);
+        is_here.then(|| self.non_ip.take(buffer, HEADROOM, from, local, now))
     }
 
     /// All of them.

@@ -115,7 +115,7 @@ impl Forwarder {
         drop(early);
         let (mut frame, mut out) = (Vec::new(), Vec::new());
         for packet in waiting {
-            let Some(teid) = super::thread::teid_of(&packet.datagram) else { continue };
+            let Some(teid) = super::socket::teid_of(&packet.datagram) else { continue };
             wrap(&mut frame, &packet.datagram, packet.from, packet.local);
             if !self.keep_early(packet, teid, now) {
                 self.run(Program::Socket, &frame, &mut out);

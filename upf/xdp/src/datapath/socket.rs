@@ -109,6 +109,12 @@ impl Socket {
     }
 }
 
+/// The tunnel of a packet, or of the end of some (TS 29.281, 5.1).
+pub(super) fn teid_of(datagram: &[u8]) -> Option<u32> {
+    let header = datagram.first_chunk::<8>().filter(|header| matches!(header[1], 254 | 255))?;
+    Some(u32::from_be_bytes([header[4], header[5], header[6], header[7]]))
+}
+
 /// A frame as it may have carried a datagram.
 pub(super) fn wrap(frame: &mut Vec<u8>, datagram: &[u8], from: SocketAddr, local: IpAddr) {
     frame.clear();

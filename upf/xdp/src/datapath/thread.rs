@@ -61,12 +61,6 @@ impl Drop for Thread {
     }
 }
 
-/// The tunnel of a packet, or of the end of some (TS 29.281, 5.1).
-pub(super) fn teid_of(datagram: &[u8]) -> Option<u32> {
-    let header = datagram.first_chunk::<8>().filter(|header| matches!(header[1], 254 | 255))?;
-    Some(u32::from_be_bytes([header[4], header[5], header[6], header[7]]))
-}
-
 fn serve(
     forwarder: &Forwarder,
     controller: &Controller,
@@ -149,15 +143,12 @@ fn receive(
         let Some((buffer, from)) = datagram else {
             return forwarder.counters.dropped(DropReason::Malformed);
         };
-        if let Some(teid) = teid_of(buffer.get(HEADROOM..).unwrap_or_default()) {
-            let frames = lock(frames);
-            if frames.all().has_tunnel(teid) {
-                frames.all().take(buffer, HEADROOM, from, local, now);
-                return;
-            }
-        }
-        let datagram = buffer.get(HEADROOM..).unwrap_or_default();
-        if let Some(reply) = socket.take(forwarder, datagram, from, local, now)
+        let of_frames = lock(frames).take(buffer, from, local, now);
+        let reply = of_frames.unwrap_or_else(|| {
+            let datagram = buffer.get(HEADROOM..).unwrap_or_default();
+            socket.take(forwarder, datagram, from, local, now)
+        });
+        if let Some(reply) = reply
             && let Err(error) = gtpu.send_to(&reply, from)
         {
             tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
