@@ -296,7 +296,10 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	}
 	if (unlikely(!tunnel->has_qfi) && rule->flags & RULE_DEFAULT_FLOW)
 		count_unmarked(ctx, tunnel);
-	if (unlikely(is_for_n3(flow)) && rule->flags & RULE_UPLINK && is_gtpu(ctx, offset, flow))
+	/* User space drops such packets of its sessions itself: it knows which payload is IP. */
+	if (unlikely(is_for_n3(flow)) &&
+	    (rule->flags & (RULE_UPLINK | RULE_USER_SPACE)) == RULE_UPLINK &&
+	    is_gtpu(ctx, offset, flow))
 		return dropped_of(rule, DROP_MALFORMED);
 	note_if_fragment(ctx, offset, flow);
 	int verdict = admit(ctx, offset, flow, rule, origin);

@@ -5,9 +5,11 @@ use super::{
 };
 use crate::Event;
 use crate::conformance::{Rig, g_pdu, payload_of, udp_packet};
+use crate::counters::DropReason;
 use martlet_gtpu::{Message, decode};
 use martlet_pfcp::ie::SdfFilter;
 use martlet_upf_rules::*;
+use std::net::IpAddr;
 
 pub(super) fn the_start_of_traffic_is_an_event<R: Rig>(rig: &mut R) {
     let mut session = session(rig, 1, TEID, rig.ue());
@@ -67,6 +69,14 @@ pub(super) fn packets_are_duplicated<R: Rig>(rig: &mut R) {
     // The session keeps the usage that was counted before its rules changed.
     assert!(rig.datapath().forwarded(1)[0] > 0);
     unknown_extension(rig);
+    // GTP-U of the UE for the UPF is a drop of its session.
+    let IpAddr::V4(n3) = rig.n3() else { return };
+    let within = martlet_gtpu::echo_request(1);
+    rig.send_n3(&g_pdu(TEID, Some(1), &udp_packet((rig.ue(), 2152), (n3, 2152), &within)));
+    send_uplink(rig, 1, 7000, b"own");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"own"[..]));
+    let traffic = rig.datapath().traffic(&[1]);
+    assert_eq!(traffic[0].drops, [(DropReason::Malformed, 1)]);
 }
 
 /// Only port 7001 may pass. A later fragment has no port.
