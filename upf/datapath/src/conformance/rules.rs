@@ -40,7 +40,9 @@ pub(super) fn the_start_of_traffic_is_an_event<R: Rig>(rig: &mut R) {
 pub(super) fn an_inactive_rule_measures_nothing<R: Rig>(rig: &mut R) {
     let mut session = session(rig, 1, TEID, rig.ue());
     measure(&mut session, Some(1), Some(1));
-    session.urrs.get_mut(&1).expect("URR 1").inactive = true;
+    // Nor does it stop traffic after its time quota.
+    let urr = session.urrs.get_mut(&1).expect("URR 1");
+    (urr.inactive, urr.exhausted) = (true, true);
     apply(rig, &session);
     for _ in 0..2 {
         send_uplink(rig, 1, 7000, b"not measured");

@@ -200,7 +200,7 @@ fn planned(
     if urrs().any(|urr| urr.awaits_traffic && !urr.inactive) {
         flags |= r::RULE_START.0;
     }
-    if urrs().any(|urr| urr.exhausted) {
+    if urrs().any(|urr| urr.exhausted && !urr.inactive) {
         flags |= r::RULE_QUOTA.0;
     }
     let own =
