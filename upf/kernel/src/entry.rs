@@ -2,6 +2,7 @@
 use super::bucket::Bucket;
 use super::correlation::{Correlation, Shared};
 use super::frame::HEADROOM;
+use super::handed_over::{HandedOver, UrrHandedOver};
 use super::lan::Lan;
 use super::lock::lock;
 use super::packet_rate::Window;
@@ -192,6 +193,27 @@ impl State {
         let mut all: Vec<PdrTraffic> = self.rules.iter().map(of).collect();
         all.sort_unstable_by_key(|traffic| traffic.pdr);
         all
+    }
+
+    /// Adds what another datapath has counted for the session.
+    pub fn take_over(&mut self, handed: &HandedOver) {
+        for of_urr in &handed.urrs {
+            if let Some(urr) = self.urrs.iter_mut().find(|urr| urr.urr.id == of_urr.urr) {
+                urr.take_over(of_urr);
+            }
+        }
+        self.forwarded = handed.forwarded;
+        for (id, forwarded) in &handed.of_pdrs {
+            if let Some(rule) = self.rules.iter_mut().find(|rule| rule.pdr.id == *id) {
+                rule.forwarded = *forwarded;
+            }
+        }
+        for (reason, packets) in &handed.drops {
+            if let Some(count) = self.drops.get_mut(*reason as usize) {
+                *count = u32::try_from(*packets).unwrap_or(u32::MAX);
+            }
+        }
+        self.last_activity = handed.last_activity;
     }
 
     /// Counts a packet that is not forwarded.
@@ -503,11 +525,18 @@ impl UrrState {
         !self.urr.exhausted && !self.quota_reached()
     }
 
-    /// Adds what another datapath has counted for the same session: the usage since the last
-    /// report, and bytes since the quota was granted.
-    pub fn carry(&mut self, usage: &Usage, quota: [u64; 2]) {
-        self.since.add_usage(usage);
-        self.quota_used = quota;
+    /// Adds what another datapath has counted for it.
+    fn take_over(&mut self, handed: &UrrHandedOver) {
+        if let Some(usage) = &handed.usage {
+            self.since.add_usage(usage);
+        }
+        self.last = handed.last;
+        self.threshold_reported = handed.threshold_reported && self.threshold_reached();
+        if handed.quota_given == self.urr.quota_given {
+            self.quota_used = handed.quota;
+            // The other datapath has reported it.
+            self.quota_reported = self.quota_reached();
+        }
     }
 
     pub fn count(&mut self, direction: Direction, bytes: usize, now: Instant, wall: SystemTime) {

@@ -4,6 +4,8 @@ use super::correlation::Correlation;
 use super::egress::Egress;
 use super::entry::{Entry, State};
 use super::fragments::Fragments;
+use super::frame::HEADROOM;
+use super::handed_over::HandedOver;
 use super::lan::Lan;
 use super::limiter::PeerLimiter;
 use super::lock::lock;
@@ -433,15 +435,23 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// Adds what another datapath has counted for a session.
-    pub fn carry(&self, seid: u64, counted: &[(Usage, [u64; 2])]) {
+    /// Continues a session that another datapath carried until now.
+    pub fn take_over(&self, seid: u64, handed: HandedOver, drop_buffered: bool) {
         let Some(entry) = self.by_seid(seid) else { return };
         let mut state = lock(&entry.state);
-        for (usage, quota) in counted {
-            if let Some(urr) = state.urrs.iter_mut().find(|urr| urr.urr.id == usage.urr) {
-                urr.carry(usage, *quota);
-            }
+        state.take_over(&handed);
+        self.report_reached(seid, &mut state);
+        if drop_buffered {
+            let dropped = handed.waiting.len() as u64;
+            return self.counters.drops(DropReason::BufferDropped).add(dropped);
         }
+        // As in `release_buffer`.
+        state.notified = true;
+        for packet in handed.waiting {
+            let mut buffer = [&[0; HEADROOM][..], &packet].concat();
+            self.downlink_again(&entry, &mut state, &mut buffer, Instant::now());
+        }
+        state.notified = handed.notified && !state.buffer.is_empty();
     }
 
     /// See [`Datapath::last_packet`](martlet_upf_datapath::Datapath::last_packet).

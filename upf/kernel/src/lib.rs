@@ -12,7 +12,7 @@
 //! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
 //! | `outgoing`, `offload` | batches and superframes of what is sent |
 //! | `ethernet`, `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
-//! | [`non_ip`] | non-IP sessions for a datapath that carries IP only |
+//! | [`non_ip`], [`handed_over`] | sessions that another datapath does not carry, or no longer |
 //! | [`netns`], `tun`, [`netlink`], [`n6`], [`nat`], [`network_instances`] | setup of N6 |
 pub mod batch;
 #[cfg(any(test, feature = "testing"))]
@@ -26,6 +26,7 @@ mod forwarder;
 mod fragments;
 pub mod frame;
 pub mod gtpu;
+pub mod handed_over;
 mod lan;
 pub mod limiter;
 mod lock;

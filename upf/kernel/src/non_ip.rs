@@ -4,6 +4,7 @@
 use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
+use super::handed_over::HandedOver;
 use super::lan;
 use super::threads::Threads;
 use crate::gtpu::Gtpu;
@@ -119,10 +120,10 @@ impl NonIpSessions {
         self.forwarder.forwarded(seid)
     }
 
-    /// Adds what the other datapath has counted for a session: usage since the last report, and
-    /// bytes since the quota was granted.
-    pub fn carry(&self, seid: u64, counted: &[(Usage, [u64; 2])]) {
-        self.forwarder.carry(seid, counted);
+    /// Continues a session that the other datapath carried until now. Its buffered packets are
+    /// processed by the rules of now, unless they are to be dropped.
+    pub fn take_over(&self, seid: u64, handed: HandedOver, drop_buffered: bool) {
+        self.forwarder.take_over(seid, handed, drop_buffered);
     }
 
     /// See [`Datapath::last_packet`](martlet_upf_datapath::Datapath::last_packet).

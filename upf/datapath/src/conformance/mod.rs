@@ -84,7 +84,10 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
 /// Checks of what only user space does, so that a switch in front of the datapath leaves such
 /// packets to it. Each needs a new rig.
 pub fn checks_of_rare_rules<R: Rig>() -> Vec<(&'static str, Check<R>)> {
-    vec![("packets are duplicated", rules::packets_are_duplicated)]
+    vec![
+        ("packets are duplicated", rules::packets_are_duplicated),
+        ("a session with new rare rules continues", rules::a_session_with_new_rare_rules_continues),
+    ]
 }
 
 const TEID: u32 = 0x0101_0101;

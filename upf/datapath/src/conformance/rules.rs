@@ -1,11 +1,12 @@
-//! Rules that few SMFs use: starts of traffic, rules that measure nothing, duplicates, and the
-//! fragments of a datagram.
+//! Rules that few SMFs use: starts of traffic, rules that measure nothing, duplicates, marks, and
+//! the fragments of a datagram.
 use super::{
-    TEID, apply, downlink, established, measure, send_uplink, session, settle, unknown_extension,
+    TEID, apply, await_buffered, downlink, established, idle, measure, send_uplink, session,
+    settle, unknown_extension,
 };
-use crate::Event;
 use crate::conformance::{Rig, g_pdu, payload_of, udp_packet};
 use crate::counters::DropReason;
+use crate::{Event, Reached};
 use martlet_gtpu::{Message, decode};
 use martlet_pfcp::ie::SdfFilter;
 use martlet_upf_rules::*;
@@ -68,8 +69,6 @@ pub(super) fn packets_are_duplicated<R: Rig>(rig: &mut R) {
     // The other direction is as before.
     rig.send_n6(7000, b"once");
     assert_eq!(downlink(rig).map(|(payload, _)| payload), Some(b"once".to_vec()));
-    // The session keeps the usage that was counted before its rules changed.
-    assert!(rig.datapath().forwarded(1)[0] > 0);
     unknown_extension(rig);
     // GTP-U of the UE for the UPF is a drop of its session.
     let IpAddr::V4(n3) = rig.n3() else { return };
@@ -79,6 +78,46 @@ pub(super) fn packets_are_duplicated<R: Rig>(rig: &mut R) {
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"own"[..]));
     let traffic = rig.datapath().traffic(&[1]);
     assert_eq!(traffic[0].drops, [(DropReason::Malformed, 1)]);
+}
+
+/// The session may be carried otherwise from then on. Its counters, the times of its last packets
+/// and its buffered packets are those of before.
+pub(super) fn a_session_with_new_rare_rules_continues<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    measure(&mut session, Some(50), Some(250));
+    apply(rig, &session);
+    // 100 bytes of IP each.
+    send_uplink(rig, 1, 7000, &[b'u'; 72]);
+    assert!(rig.receive_n6().is_some());
+    let reached = |limit| Some(Event::UsageReached { seid: 1, urr: 1, limit });
+    assert_eq!(rig.event(), reached(Reached::Threshold));
+    idle(rig, &mut session);
+    for payload in ["one", "two"] {
+        rig.send_n6(7000, payload.as_bytes());
+    }
+    await_buffered(rig, 1, 2);
+    assert!(matches!(rig.event(), Some(Event::DownlinkData { .. })));
+    let before = (rig.datapath().last_activity(1), rig.datapath().last_packet(1, 1));
+    assert!(before.0.is_some() && before.1.is_some());
+    let far = session.fars.get_mut(&2).expect("FAR 2");
+    (far.action, far.marking) = (Action::Forward, Some(0x28));
+    let qer = session.qers.get_mut(&1).expect("QER 1");
+    qer.paging_policy = Some(3);
+    apply(rig, &session);
+    for payload in ["one", "two"] {
+        assert_eq!(downlink(rig).map(|(bytes, _)| bytes), Some(payload.as_bytes().to_vec()));
+    }
+    assert_eq!(rig.datapath().buffered(1).packets, 0);
+    assert_eq!(rig.datapath().forwarded(1), [100, 2 * (28 + 3)]);
+    let traffic = rig.datapath().pdr_traffic(1);
+    assert_eq!(traffic.iter().map(|pdr| pdr.forwarded.packets).collect::<Vec<_>>(), [1, 2]);
+    // The threshold is not reported again. The quota of before holds: 162 of 250 bytes are used.
+    send_uplink(rig, 1, 7000, &[b'u'; 72]);
+    assert!(rig.receive_n6().is_some());
+    assert_eq!(rig.event(), reached(Reached::Quota));
+    let usage = rig.datapath().remove(1);
+    let [usage] = usage[..] else { panic!("one rule, not {}", usage.len()) };
+    assert_eq!((usage.uplink_bytes, usage.downlink_bytes), (200, 62));
 }
 
 /// Only port 7001 may pass. A later fragment has no port.

@@ -9,10 +9,12 @@ use super::compile::{LookupKey, Plan, plan};
 use super::filters;
 use super::lookup::{CACHED, LIST};
 use super::state::{Entry, FAR, Rate, State};
-use super::usage::{InstalledRule, RuleSlot};
+use super::usage::{Account, Clock, InstalledRule, RuleSlot};
 use crate::loader::types::{self, rule_flag};
 use martlet_upf_config::UeToUe;
+use martlet_upf_datapath::telemetry::Volume;
 use martlet_upf_datapath::{Change, DatapathError, Usage};
+use martlet_upf_kernel::handed_over::{HandedOver, UrrHandedOver};
 use martlet_upf_kernel::network_instances::network_instance_of;
 use martlet_upf_rules::{ById, Direction, Session, shared};
 use std::collections::BTreeMap;
@@ -376,6 +378,48 @@ impl Forwarder {
         let awaiting = session.urrs.values().filter(|urr| urr.awaits_traffic && !urr.inactive);
         entry.awaiting.set(awaiting.map(|urr| urr.id).collect());
         reached
+    }
+
+    /// Removes a session that user space carries from now on, and returns what it has counted and
+    /// buffered; `None` if the programs do not carry it.
+    pub fn hand_over(&self, seid: u64) -> Option<HandedOver> {
+        let drops = self.traffic(&[seid]).pop().unwrap_or_default().drops;
+        let state = &mut *self.lock();
+        let entry = state.sessions.get_mut(&seid)?;
+        for (lookup_key, before) in std::mem::take(&mut entry.lookup_keys) {
+            self.enter(state, seid, lookup_key, Some(before), None);
+        }
+        // From here on no packet of the session is counted or buffered.
+        self.grace_period();
+        self.take_events(state);
+        let programs = &self.programs;
+        let entry = state.sessions.get_mut(&seid)?;
+        entry.settle(programs);
+        let volume = |[bytes, packets]: [u64; 2]| Volume { bytes, packets };
+        let forwarded = entry.forwarded(programs).map(volume);
+        let of_pdrs = entry.of_pdrs(programs).into_iter();
+        let of_pdrs = of_pdrs.map(|(pdr, counts)| (pdr, volume(counts))).collect();
+        let (last_activity, notified) = (entry.last_activity(programs), entry.notified);
+        let clock = Clock::read(programs);
+        let is_reached = |urr: u32| {
+            entry.limits.iter().any(|it| it.urr == urr && !it.quota && entry.left(it) <= 0)
+        };
+        let of_urr = |account: &Account| UrrHandedOver {
+            threshold_reported: is_reached(account.urr),
+            quota: account.of_quota(),
+            quota_given: account.quota_given,
+            last: clock.instant(account.last),
+            usage: None,
+            urr: account.urr,
+        };
+        let mut urrs: Vec<UrrHandedOver> = entry.accounts.iter().map(of_urr).collect();
+        let waiting = self.take_waiting(state, seid);
+        for usage in self.forget(state, seid) {
+            if let Some(of_urr) = urrs.iter_mut().find(|of_urr| of_urr.urr == usage.urr) {
+                of_urr.usage = Some(usage);
+            }
+        }
+        Some(HandedOver { urrs, forwarded, of_pdrs, drops, last_activity, waiting, notified })
     }
 
     /// See [`Datapath::remove_all`](martlet_upf_datapath::Datapath::remove_all).

@@ -181,20 +181,6 @@ impl Forwarder {
         self.lock().sessions.get_mut(&seid)?.last_packet(&self.programs, urr)
     }
 
-    /// Removes a session that user space carries from now on, and returns what its URRs counted
-    /// since the last report, with the bytes since their quotas were granted.
-    pub fn hand_over(&self, seid: u64) -> Vec<(Usage, [u64; 2])> {
-        let quotas: Vec<(u32, [u64; 2])> = {
-            let mut state = self.lock();
-            let Some(entry) = state.sessions.get_mut(&seid) else { return Vec::new() };
-            entry.settle(&self.programs);
-            entry.accounts.iter().map(|account| (account.urr, account.of_quota())).collect()
-        };
-        let usage = self.remove(&[seid]).pop().unwrap_or_default();
-        let quota = |urr: u32| quotas.iter().find(|(id, _)| *id == urr).map(|(_, bytes)| *bytes);
-        usage.into_iter().map(|usage| (usage, quota(usage.urr).unwrap_or_default())).collect()
-    }
-
     /// See [`Datapath::buffered`](martlet_upf_datapath::Datapath::buffered).
     pub fn buffered(&self, seid: u64) -> Buffered {
         let state = &mut *self.lock();

@@ -158,17 +158,14 @@ impl NonIpRules {
     ) -> Result<(), DatapathError> {
         self.check(forwarder, change)?;
         let seid = change.session.seid;
-        // A session that the programs carried until now: its counters continue here.
-        let counted = if self.lookup_keys.contains_key(&seid) {
-            Vec::new()
-        } else {
-            forwarder.hand_over(seid)
-        };
-        if !counted.is_empty() {
-            forwarder.send_end_markers(change.end_markers);
-        }
         self.non_ip.apply(change)?;
-        self.non_ip.carry(seid, &counted);
+        // A session that the programs carried until now: its counters and buffer continue here.
+        if !self.lookup_keys.contains_key(&seid)
+            && let Some(handed) = forwarder.hand_over(seid)
+        {
+            forwarder.send_end_markers(change.end_markers);
+            self.non_ip.take_over(seid, handed, change.drop_buffered);
+        }
         let now = LookupKeys::of(change.session);
         let before = self.lookup_keys.insert(seid, now.clone()).unwrap_or_default();
         // The lock guards these tables.

@@ -210,15 +210,20 @@ impl Forwarder {
 
     /// Drops the buffered packets of a session.
     pub fn drop_waiting(&self, state: &mut State, seid: u64) {
-        let Some(entry) = state.sessions.get_mut(&seid) else { return };
+        let dropped = self.take_waiting(state, seid).len();
+        self.counters.drops(DropReason::BufferDropped).add(dropped as u64);
+    }
+
+    /// Takes the buffered packets of a session, in order.
+    pub fn take_waiting(&self, state: &mut State, seid: u64) -> Vec<Vec<u8>> {
+        let Some(entry) = state.sessions.get_mut(&seid) else { return Vec::new() };
         let waiting = entry.waiting.take();
         entry.passed(&waiting);
-        let dropped = waiting.len();
         entry.waiting_bytes = 0;
         entry.notified = false;
-        self.pending_less(entry, dropped as u32);
-        state.waiting -= dropped;
-        self.counters.drops(DropReason::BufferDropped).add(dropped as u64);
+        self.pending_less(entry, waiting.len() as u32);
+        state.waiting -= waiting.len();
+        waiting.into_iter().map(|waiting| waiting.packet).collect()
     }
 
     /// Runs the rules on the buffered packets of a session: sends those that may be sent; the
