@@ -309,10 +309,12 @@ inline_always int may_be_fragment(struct flow *flow)
 				   flow->protocol == 43 || flow->protocol == 60));
 }
 
-/* Notes the ports of a packet that may be a first fragment. `offset` is that of the IP header. */
-inline_always void note_if_fragment(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+/* Notes the ports of a packet that may be a first fragment. `offset` is that of the IP header. User
+ * space notes those of its sessions, after it has checked whose they are. */
+inline_always void note_if_fragment(struct xdp_md *ctx, __u32 offset, struct flow *flow,
+				    struct rule *rule)
 {
-	if (likely(!may_be_fragment(flow)))
+	if (likely(!may_be_fragment(flow)) || rule->flags & RULE_USER_SPACE)
 		return;
 	if (!flow->read)
 		read_transport(ctx, offset, flow);

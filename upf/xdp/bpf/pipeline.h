@@ -99,7 +99,7 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 		return dropped_of(rule, DROP_NAT);
 	if (flow->version == 4 && flow->nat_mark)
 		nat_cache_store(rule, target, flow);
-	note_if_fragment(ctx, offset, flow);
+	note_if_fragment(ctx, offset, flow, rule);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
@@ -301,7 +301,7 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	    (rule->flags & (RULE_UPLINK | RULE_USER_SPACE)) == RULE_UPLINK &&
 	    is_gtpu(ctx, offset, flow))
 		return dropped_of(rule, DROP_MALFORMED);
-	note_if_fragment(ctx, offset, flow);
+	note_if_fragment(ctx, offset, flow, rule);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
