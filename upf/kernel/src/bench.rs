@@ -10,20 +10,28 @@ use martlet_upf_datapath::{Datapath, Event};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::mpsc;
+
+/// A datagram that was sent to a GTP-U peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentDatagram {
+    /// The peer.
+    pub peer: IpAddr,
+    /// Type of service, or traffic class, of the outer header.
+    pub marking: u8,
+    /// The message.
+    pub bytes: Vec<u8>,
+}
 
 /// The sent packets.
 #[derive(Default)]
 pub struct SentPackets {
     /// Datagrams to GTP-U peers.
-    pub to_peers: Mutex<VecDeque<(IpAddr, Vec<u8>)>>,
+    pub to_peers: Mutex<VecDeque<SentDatagram>>,
     /// Packets to the data network.
     pub to_network: Mutex<VecDeque<Vec<u8>>>,
-    /// Type of service of the last datagram to a peer.
-    pub marking: AtomicU8,
 }
 
 impl Egress for Arc<SentPackets> {
@@ -32,8 +40,8 @@ impl Egress for Arc<SentPackets> {
     }
 
     fn to_peer_marked(&self, datagram: &[u8], peer: IpAddr, marking: u8) -> io::Result<()> {
-        self.marking.store(marking, Ordering::Relaxed);
-        self.to_peers.lock().unwrap().push_back((peer, datagram.to_vec()));
+        let sent = SentDatagram { peer, marking, bytes: datagram.to_vec() };
+        self.to_peers.lock().unwrap().push_back(sent);
         Ok(())
     }
 
@@ -86,6 +94,11 @@ impl Bench {
         Box::new(Carrier(self.forwarder.clone()))
     }
 
+    /// The same datapath, to share it.
+    pub fn shared(&self) -> Arc<Mutex<dyn Datapath>> {
+        Arc::new(Mutex::new(Carrier(self.forwarder.clone())))
+    }
+
     /// Receives a packet from the data network.
     pub fn packet_from_network(&self, packet: &[u8]) {
         let mut buffer = [&[0; HEADROOM], packet].concat();
@@ -120,13 +133,14 @@ impl Rig for Bench {
         if let Some(reply) =
             self.forwarder.take_datagram(&mut buffer, HEADROOM, from, N3, Instant::now())
         {
-            self.left.to_peers.lock().unwrap().push_back((GNB, reply));
+            let sent = SentDatagram { peer: GNB, marking: 0, bytes: reply };
+            self.left.to_peers.lock().unwrap().push_back(sent);
         }
     }
     fn receive_n3(&mut self) -> Option<Vec<u8>> {
-        let (peer, bytes) = self.left.to_peers.lock().unwrap().pop_front()?;
-        assert_eq!(peer, GNB);
-        Some(bytes)
+        let sent = self.left.to_peers.lock().unwrap().pop_front()?;
+        assert_eq!(sent.peer, GNB);
+        Some(sent.bytes)
     }
     fn send_n6(&mut self, port: u16, payload: &[u8]) {
         let packet = udp_packet((self.remote(), port), (self.ue(), 9000), payload);

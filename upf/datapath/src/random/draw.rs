@@ -1,11 +1,13 @@
 //! Rules and packets drawn at random.
-use super::{GNB, HOST, N3, SESSIONS, checksum, host6, n3_ip6};
+use super::{GNB, HOST, N3, SERVER, SESSIONS, checksum, gnb6, host6, n3_ip6};
 use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId, ReportingTriggers, SdfFilter};
 use martlet_upf_rules::*;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::Duration;
 
 fn teid(n: u32) -> u32 {
     0x100 + n
@@ -19,13 +21,14 @@ fn ue6(n: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits((0x2001_0db8_0045_0000 + u128::from(n)) << 64 | 7)
 }
 
-/// Draws rules and packets; the second is whether the last packet was made malformed.
-pub struct Draw(StdRng, bool);
+/// Draws rules and packets; the second is whether the last packet was made malformed, the third
+/// the identification of IPv4 datagrams.
+pub struct Draw(StdRng, bool, u16);
 
 impl Draw {
     /// A generator with a seed.
     pub fn new(seed: u64) -> Draw {
-        Draw(StdRng::seed_from_u64(seed), false)
+        Draw(StdRng::seed_from_u64(seed), false, (seed as u16).wrapping_mul(16))
     }
 
     /// Whether the last packet was well-formed.
@@ -40,6 +43,11 @@ impl Draw {
     /// True with a probability in per cent.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.0.random_range(0..100) < percent
+    }
+
+    /// A number below this one.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0.random_range(0..end)
     }
 
     fn port(&mut self) -> u16 {
@@ -197,12 +205,109 @@ impl Draw {
         session
     }
 
+    /// Gives a session rules that few have ([`Session::is_rare`]): marks of outer headers, copies,
+    /// redirection, packet rates, paging policies, and bit rates that sessions share.
+    pub fn make_rare(&mut self, session: &mut Session) {
+        for far in session.fars.values_mut() {
+            if self.chance(35) {
+                far.marking = Some(self.one(&[0, 0x28, 0xb8]));
+            }
+            if self.chance(25) {
+                far.duplicates = true;
+                far.copies = (0..self.0.random_range(1..3)).map(|n| self.copy(n)).collect();
+            }
+            if far.destination == Some(Interface::Core) && self.chance(30) {
+                far.redirect = Some(Arc::new(self.redirect()));
+            }
+        }
+        for qer in session.qers.values_mut() {
+            if self.chance(25) {
+                qer.packet_rates = [self.packet_rate(), self.packet_rate()];
+            }
+            if self.chance(25) {
+                qer.paging_policy = Some(self.0.random_range(0..8));
+            }
+            if self.chance(15) {
+                qer.correlation = Some(self.one(&[1, 2]));
+            }
+        }
+        session.resolve(&RuleLimits::default()).expect("consistent rules");
+    }
+
+    fn copy(&mut self, n: u32) -> Duplicate {
+        let peer = self.one(&[IpAddr::V4(GNB), IpAddr::V6(gnb6())]);
+        Duplicate {
+            tunnel: Tunnel { teid: 0xd000 + n, peer },
+            to_access: self.chance(50),
+            marking: self.chance(50).then(|| self.one(&[0, 0x28, 0xb8])),
+        }
+    }
+
+    fn redirect(&mut self) -> Redirect {
+        let (four, six) = (Some(SERVER), Some(host6()));
+        match self.0.random_range(0..5) {
+            0 => Redirect::Address(four, None),
+            1 => Redirect::Address(None, six),
+            2 => Redirect::Address(four, six),
+            _ => Redirect::Url("http://portal.example/".into()),
+        }
+    }
+
+    fn packet_rate(&mut self) -> Option<PacketRate> {
+        // No test lasts for as long as a minute.
+        let span = Duration::from_secs(60);
+        self.chance(70).then(|| PacketRate { packets: self.0.random_range(0..12), span })
+    }
+
+    /// Changes a session as an SMF, or N4 itself, changes it in the middle of traffic.
+    pub fn change(&mut self, session: &mut Session) {
+        // Where user space carries the session from now on, it has not seen the first fragment of a
+        // datagram that has begun.
+        self.2 = self.2.wrapping_add(1);
+        for far in session.fars.values_mut() {
+            match (far.action, self.0.random_range(0..6)) {
+                (Action::Forward, 0) => far.action = Action::Drop,
+                (Action::Drop, 0..4) if !far.headerless => far.action = Action::Forward,
+                _ => {}
+            }
+        }
+        let closed =
+            GateStatus { uplink_closed: self.chance(20), downlink_closed: self.chance(20) };
+        if let Some(qer) = session.qers.get_mut(&2) {
+            qer.gate = closed;
+        }
+        for urr in session.urrs.values_mut() {
+            match self.0.random_range(0..8) {
+                // A quota is granted.
+                0 | 1 => {
+                    let total = Some(self.0.random_range(1..3000));
+                    urr.volume_quota = Some(VolumeLimit { total, ..Default::default() });
+                    urr.quota_given += 1;
+                    urr.exhausted = false;
+                }
+                // Its holding time is over.
+                2 => urr.exhausted = true,
+                // The Monitoring Time, after which another threshold applies.
+                3 => {
+                    let total = Some(self.one(&[60, 500, 1 << 40]));
+                    urr.volume_threshold = Some(VolumeLimit { total, ..Default::default() });
+                }
+                4 => urr.inactive = !urr.inactive,
+                _ => {}
+            }
+        }
+        if self.chance(30) {
+            self.make_rare(session);
+        }
+        session.resolve(&RuleLimits::default()).expect("consistent rules");
+    }
+
     /// The transport part of a packet, and its protocol.
     fn transport(&mut self, from: u16, to: u16) -> (u8, Vec<u8>) {
         let length = self.0.random_range(0..60);
         let mut bytes = [from.to_be_bytes(), to.to_be_bytes()].concat();
         match self.0.random_range(0..8) {
-            0 => (6, [&bytes[..], &[0; 16]].concat()),
+            0 => (6, [&bytes[..], &self.segment()].concat()),
             1 => (1, vec![8, 0, 0, 0, 0, 1, 0, 1]),
             2 => (50, vec![0x12, 0x34, 0x56, 0x78, 0, 0, 0, 1]),
             3 => (17, bytes[..self.0.random_range(0..4)].to_vec()),
@@ -214,13 +319,27 @@ impl Draw {
         }
     }
 
+    /// A segment of TCP after its ports: one that a redirection answers, or another.
+    fn segment(&mut self) -> Vec<u8> {
+        const SEGMENTS: [(u8, &[u8]); 6] = [
+            (0x02, b""),
+            (0x10, b""),
+            (0x18, b"GET / HTTP/1.1\r\n\r\n"),
+            (0x18, b"\x16\x03\x01"),
+            (0x11, b""),
+            (0x04, b""),
+        ];
+        let (flags, payload) = self.one(&SEGMENTS);
+        [&[0, 0, 0, 9, 0, 0, 0, 7, 0x50, flags, 1, 0, 0, 0, 0, 0][..], payload].concat()
+    }
+
     fn ip4(&mut self, from: Ipv4Addr, to: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
         let (protocol, body) = self.transport(ports.0, ports.1);
         let options = if self.chance(10) { 4 * self.0.random_range(1..10) } else { 0 };
         let mut packet = vec![0x45 + (options / 4) as u8, self.one(&[0, 0x28, 0xb8])];
         packet.extend((20 + options as u16 + body.len() as u16).to_be_bytes());
         let fragment: u16 = self.one(&[0, 0, 0, 0, 0x4000, 0x2000, 0x2001, 9]);
-        packet.extend([1, 2]);
+        packet.extend(self.2.to_be_bytes());
         packet.extend(fragment.to_be_bytes());
         packet.extend([self.one(&[64, 64, 2, 255]), protocol, 0, 0]);
         packet.extend(from.octets());
@@ -261,7 +380,7 @@ impl Draw {
             } else if self.chance(15) {
                 ue4(self.0.random_range(0..SESSIONS + 1))
             } else {
-                self.one(&[HOST, HOST, Ipv4Addr::new(10, 98, 0, 7)])
+                self.one(&[HOST, HOST, SERVER])
             };
             self.ip4(ue4(of), to, ports)
         } else {
@@ -300,7 +419,7 @@ impl Draw {
         let n = self.0.random_range(0..SESSIONS + 1);
         let ports = (self.port(), self.port());
         if self.chance(70) {
-            let from = self.one(&[HOST, HOST, Ipv4Addr::new(10, 98, 0, 7)]);
+            let from = self.one(&[HOST, HOST, SERVER]);
             self.ip4(from, ue4(n), ports)
         } else {
             self.ip6(host6(), ue6(n), ports)

@@ -11,6 +11,8 @@ pub const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
 pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
 /// A host of the data network.
 pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
+/// Another one, to which traffic is redirected.
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 7);
 /// Sessions of one set of rules.
 pub const SESSIONS: u32 = 3;
 /// Packets of one set of rules.

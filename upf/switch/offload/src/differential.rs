@@ -20,12 +20,11 @@ use martlet_upf_datapath::random::{
     Draw, GNB, HOST, N3, Out, PACKETS, SESSIONS, from_network, gnb6, host6, n3_ip6, outer, outer6,
     set_up, without_ttl,
 };
-use martlet_upf_kernel::bench::Bench;
+use martlet_upf_kernel::bench::{Bench, SentDatagram};
 use martlet_upf_rules::{Session, Tunnel};
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const NATIVE_N3: u32 = 2;
@@ -154,16 +153,14 @@ impl Pair {
     }
 
     fn of_kernel(&mut self) -> Out {
-        let to_peers: Vec<(IpAddr, Vec<u8>)> =
+        let to_peers: Vec<SentDatagram> =
             self.kernel.left.to_peers.lock().unwrap().drain(..).collect();
         let to_network: Vec<Vec<u8>> =
             self.kernel.left.to_network.lock().unwrap().drain(..).collect();
-        let tunnelled =
-            to_peers.into_iter().find(|(_, bytes)| matches!(decode(bytes), Ok(Message::GPdu(_))));
+        let is_packet = |sent: &SentDatagram| matches!(decode(&sent.bytes), Ok(Message::GPdu(_)));
+        let tunnelled = to_peers.into_iter().find(is_packet);
         match (tunnelled, to_network.into_iter().next()) {
-            (Some((peer, bytes)), None) => {
-                Out::Tunnel(peer, self.kernel.left.marking.load(Ordering::Relaxed), bytes)
-            }
+            (Some(sent), None) => Out::Tunnel(sent.peer, sent.marking, sent.bytes),
             (None, Some(packet)) => Out::Network(without_ttl(packet)),
             (None, None) => Out::Nothing,
             both => panic!("one packet became {both:?}"),
