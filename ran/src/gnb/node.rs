@@ -231,6 +231,12 @@ impl Gnb {
         })
     }
 
+    /// The idle UE with a 5G-S-TMSI in the gNB's cell, whichever AMF it used last.
+    pub(super) fn idle_ue(&self, s_tmsi: u64) -> Option<UeInbox> {
+        let others = || self.other_associations().iter().find_map(|gnb| gnb.ues().camped(s_tmsi));
+        self.ues().camped(s_tmsi).or_else(others)
+    }
+
     /// The UE that another association of this gNB has with a RAN UE NGAP ID.
     pub(super) fn ue_of_other_association(&self, ran_id: u32) -> Option<UeInbox> {
         self.other_associations().iter().find_map(|gnb| gnb.ues().by_ran_id(ran_id))

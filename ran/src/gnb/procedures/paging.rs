@@ -20,7 +20,7 @@ pub(crate) fn run(gnb: &Gnb, pdu: &NGAP_PDU, at: Instant) -> Result<(), Error> {
     let set = s_tmsi.amf_set_id.0.value() & 0x3ff;
     let pointer = s_tmsi.amf_pointer.0.value() & 0x3f;
     let key = (set << 38) | (pointer << 32) | u64::from(u32::from_be_bytes(s_tmsi.five_g_tmsi.0));
-    match gnb.ues().camped(key) {
+    match gnb.idle_ue(key) {
         Some(inbox) => gnb.deliver(&inbox, UeInput::Paged { at }),
         None => {
             tracing::debug!(
