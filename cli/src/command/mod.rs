@@ -12,6 +12,7 @@ mod lab;
 mod locate;
 mod nf;
 mod pki;
+mod rebalance;
 mod reference;
 mod sim;
 mod status;
@@ -59,6 +60,8 @@ pub enum Command {
     Charging(charging::ChargingArgs),
     /// Have consumers and gNBs select other instances of a function, before it is stopped
     Drain(drain::DrainArgs),
+    /// Move registered UEs to other AMFs of the set, until each has its share
+    Rebalance(rebalance::RebalanceArgs),
     /// Check a configuration file
     Check(check::CheckArgs),
     /// Check this machine, and report what will not work and how to fix it
@@ -102,6 +105,7 @@ impl Command {
             | Command::Ue(_)
             | Command::Charging(_)
             | Command::Drain(_)
+            | Command::Rebalance(_)
             | Command::Check(_)
             | Command::Doctor(_)
             | Command::Backup(_)
@@ -139,6 +143,7 @@ impl Command {
             Command::Locate(args) => locate::run(args),
             Command::Charging(args) => charging::run(args),
             Command::Drain(args) => drain::run(args),
+            Command::Rebalance(args) => rebalance::run(args),
             Command::Check(args) => check::run(args),
             Command::Pki(command) => pki::run(command),
             Command::Defaults => {

@@ -1,8 +1,11 @@
 //! A gNB with two AMFs of a set selects one for each UE by relative capacity, and returns UEs to
 //! the AMF of their 5G-S-TMSI (TS 23.501, 6.3.5). When that one is killed, its connected UEs are
-//! served by the other.
-use crate::nf_sets::{internet, over_sqlite, second_amf, start_member, start_split};
-use crate::{MARTLET, Site, deregister_all, gnb_config, ue};
+//! served by the other. Registered UEs move to an AMF that has less than its share (5.19.4).
+use crate::nf_sets::{
+    internet, over_postgresql, over_sqlite, second_amf, start_member, start_split, until_reached,
+    with_sessions,
+};
+use crate::{MARTLET, Site, deregister_all, gnb_config, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::{Gnb, Ue};
 use martlet_tests::{GATEWAY, reaches};
@@ -71,4 +74,87 @@ async fn shared_ues(site: &Site) -> Result<()> {
 #[test]
 fn a_gnb_shares_ues_among_two_amfs_by_relative_capacity() {
     over_sqlite("amf-selection", 18, shared_ues);
+}
+
+/// Runs a command of `martlet`. Returns what it prints.
+fn martlet(arguments: &[&str]) -> Result<String> {
+    let done = Command::new(MARTLET).args(arguments).output()?;
+    ensure!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+    Ok(String::from_utf8_lossy(&done.stdout).into())
+}
+
+/// Runs `check` until it is true.
+async fn within(
+    limit: Duration,
+    what: &str,
+    mut check: impl AsyncFnMut() -> Result<bool>,
+) -> Result<()> {
+    let give_up = tokio::time::Instant::now() + limit;
+    while !check().await? {
+        ensure!(tokio::time::Instant::now() < give_up, "{what}: not in time");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+async fn rebalanced(site: &Site) -> Result<()> {
+    let core = start_split(site, "")?;
+    let _other = start_member(site, &core, "amf", "AMF", &second_amf("", "")).await?;
+    let socket = site.0.join("other-amf-amf.sock").display().to_string();
+    martlet(&["drain", "--at", &socket, "amf"])?;
+    let mut config = gnb_config(1, "127.0.0.5:38412")?;
+    config.further_amfs = vec!["127.0.0.6:38412".parse()?];
+    let gnb = Gnb::connect(config).await?;
+    let ues = (1..=20).map(|n| ue(&gnb, n)).collect::<Result<Vec<Ue>>>()?;
+    let addresses = with_sessions(&ues.iter().collect::<Vec<_>>()).await?;
+    ensure!(served_by(&ues, 2).await? == 0, "a drained AMF gets no UE");
+    for ue in &ues[16..] {
+        ue.release_to_idle().await?;
+    }
+    martlet(&["drain", "--undo", "--at", &socket, "amf"])?;
+    // The other AMF stores its new capacity within a second.
+    let config = site.config().display().to_string();
+    within(Duration::from_secs(10), "10 of 20 UEs are to move", async || {
+        let answer = martlet(&["rebalance", "-c", &config])?;
+        ensure!(answer.contains(" of 20 registered UEs"), "{answer}");
+        Ok(answer.contains(" 10 of "))
+    })
+    .await?;
+    // Half of the connected UEs have packets all the time.
+    within(Duration::from_secs(60), "10 UEs at the other AMF", async || {
+        for ue in &ues[..8] {
+            reaches(ue, 1, GATEWAY).await?;
+        }
+        Ok(served_by(&ues, 2).await? == 10)
+    })
+    .await?;
+    until(&core, "amf", "the AMF has the other half", |amf| amf["ues"]["registered"] == 10).await?;
+    let mut idle = 0;
+    for (n, ue) in ues.iter().enumerate() {
+        let status = ue.status().await?;
+        let is_moved = status.guti.is_some_and(|guti| guti.amf_pointer() == 2);
+        if is_moved && !status.connected {
+            // The other AMF pages it.
+            let from = if n == 0 { 1 } else { 0 };
+            until_reached((&ues[from], addresses[from]), (ue, addresses[n]), n as u16 + 1).await?;
+            idle += 1;
+        }
+        // Neither registered again, nor with another session.
+        ensure!(status.sessions.first().and_then(|it| it.ipv4) == Some(addresses[n]), "{n}");
+        reaches(ue, 1, GATEWAY).await.with_context(|| format!("UE {n} after the move"))?;
+    }
+    println!("{idle} moved UEs were idle");
+    ensure!(served_by(&ues, 2).await? == 10, "no UE returns");
+    ensure!(status_of(&core, "amf")["ues"]["registered"] == 10);
+    // A balanced set moves nothing.
+    let answer = martlet(&["rebalance", "-c", &config])?;
+    ensure!(answer.contains(" 0 of 10 "), "{answer}");
+    deregister_all(&core, &ues.iter().collect::<Vec<_>>()).await?;
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn registered_ues_move_to_an_amf_below_its_share() {
+    over_postgresql("amf-rebalancing", 20, async |site: &Site, _: &mut _| rebalanced(site).await);
 }

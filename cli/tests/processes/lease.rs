@@ -60,7 +60,8 @@ fn stored_contexts(
     // The PostgreSQL client blocks in a runtime of its own.
     let read = std::thread::spawn(move || PeerContexts::open(&config, &owner)?.contexts());
     let stored_contexts = read.join().ok().context("it reads")??;
-    let is_own = |id: &String| id == function || id == "instance" || id.starts_with("n2/");
+    let own = [function, "instance", "rebalancing"];
+    let is_own = |id: &String| own.contains(&id.as_str()) || id.starts_with("n2/");
     Ok(stored_contexts.into_iter().map(|(id, _)| id).filter(|id| !is_own(id)).collect())
 }
 

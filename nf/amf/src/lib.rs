@@ -20,6 +20,7 @@ mod nssf_answers;
 mod operator;
 mod persisted;
 mod procedures;
+mod rebalancing;
 mod served;
 mod services;
 mod shared_data;
@@ -32,7 +33,7 @@ mod tests;
 pub use config::{
     AllowConfig, AmfConfig, CipheringName, ConcurrencyConfig, GuamiConfig, IntegrityName, Limit,
     LimitsConfig, N1Config, N2Config, NeighboursConfig, NetworkNameConfig, PlmnConfig,
-    SctpStackConfig, SecurityConfig, TaiConfig, TimersConfig, XnNeighbours,
+    RebalancingConfig, SctpStackConfig, SecurityConfig, TaiConfig, TimersConfig, XnNeighbours,
 };
 pub use n2::prepare_raw_socket;
 
@@ -59,7 +60,7 @@ use n2::Gnbs;
 use procedures::n2::{amf_configuration_update, overload_control, planned_removal};
 use procedures::positioning::event_exposure::EventSubscriptions;
 use procedures::positioning::nrppa_transport::NonUeSubscriptions;
-use procedures::registration::amf_reallocation;
+use procedures::registration::{amf_load_rebalancing, amf_reallocation};
 use served::{Served, ServedGuami, plmn_to_sbi};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
@@ -89,6 +90,8 @@ pub struct Amf {
     procedures_ended: Flag,
     /// UE contexts of the other AMFs of the set.
     peers: takeover::PeerIndexes,
+    /// Moves of UEs to other AMFs of the set.
+    rebalancing: rebalancing::Rebalancing,
     /// Limits the restored UEs that call their SMFs at the same time.
     restorations: Semaphore,
     /// Subscriptions to UE events (TS 29.518, 5.3).
@@ -140,6 +143,7 @@ impl Amf {
             cut_off: Flag::default(),
             procedures_ended: Flag::default(),
             peers: takeover::PeerIndexes::default(),
+            rebalancing: rebalancing::Rebalancing::default(),
             restorations: Semaphore::new(RESTORATIONS),
             event_subscriptions: EventSubscriptions::default(),
             subscriptions: shared_data::SharedSubscriptions::default(),
@@ -250,8 +254,12 @@ impl NetworkFunction for Amf {
         martlet_nf::spawn_essential("clock", takeover::watch_clock(self.clone(), shutdown.clone()));
         martlet_nf::spawn_essential("cut-off", cut_off::watch(self.clone(), shutdown.clone()));
         martlet_nf::spawn_essential(
-            "load rebalancing",
+            "relative capacity",
             amf_configuration_update::watch(self.clone(), shutdown.clone()),
+        );
+        martlet_nf::spawn_essential(
+            "load rebalancing",
+            amf_load_rebalancing::watch(self.clone(), shutdown.clone()),
         );
         if let Some(listener) = &listener {
             tokio::select! {

@@ -66,6 +66,12 @@ static TAKEN_OVER: LazyLock<IntCounter> = LazyLock::new(|| {
     register_int_counter!("martlet_amf_ues_taken_over_total", help).expect("registered once")
 });
 
+static REBALANCED: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "Registered UEs moved to and from other AMFs of the set by load re-balancing";
+    register_int_counter_vec!("martlet_amf_ues_rebalanced_total", help, &["direction"])
+        .expect("registered once")
+});
+
 static DROPPED: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Messages dropped at a limit, by kind";
     register_int_counter_vec!("martlet_amf_dropped_total", help, &["what"])
@@ -163,6 +169,11 @@ pub(crate) fn overloads() {
 /// Counts that the AMF closed all associations because it could not renew its lease.
 pub(crate) fn cut_off() {
     CUT_OFFS.inc();
+}
+
+/// Counts a UE that load re-balancing moved `out` to another AMF of the set, or `in` from it.
+pub(crate) fn rebalanced(direction: &str) {
+    REBALANCED.with_label_values(&[direction]).inc();
 }
 
 /// Counts an NG RESET sent.

@@ -7,11 +7,13 @@
 //! | `amf/ues-changed/POSITION` | the UEs that changed after a position, see [`changed`] |
 //! | `amf/ue/SUPI` | a UE context |
 //! | `amf/ue/SUPI/release`, `…/deregister`, `…/page` | what was done |
+//! | `amf/rebalancing` | load re-balancing has begun, see [`rebalancing`] |
 //! | `amf/gnbs` | the gNBs after NG setup |
 //! | `amf/gnb/ID/release` | the association was aborted |
 use crate::Amf;
 use crate::procedures::connection::{an_release, paging, ue_context_release};
 use crate::procedures::registration::{deregistration, implicit_deregistration};
+use crate::rebalancing;
 use crate::ue::tables::Summary;
 use crate::ue::{Event, OperatorRequest, Ue, Work};
 use martlet_ngap::ngap::{Cause, CauseMisc, CauseNas};
@@ -101,6 +103,7 @@ pub(crate) fn answer(
             ["ue", supi, "release"] => request(&amf, supi, OperatorRequest::Release).await,
             ["ue", supi, "deregister"] => request(&amf, supi, OperatorRequest::Deregister).await,
             ["ue", supi, "page"] => request(&amf, supi, OperatorRequest::Page).await,
+            ["rebalancing"] => rebalancing::command(&amf).await,
             ["gnbs"] => Ok(gnbs(&amf)),
             ["gnb", id, "release"] => release_gnb(&amf, id),
             _ => Err(Problem::new(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND")

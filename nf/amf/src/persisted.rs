@@ -141,6 +141,8 @@ const INSTANCE: &str = "instance";
 /// The identity of the entry with the API root of an AMF that is suspended at the NRF, while it
 /// still has its UEs.
 pub(crate) const CONTACT: &str = "contact";
+/// The identity of the entry with the load of an AMF, and the UEs that it offers to others.
+pub(crate) const REBALANCING: &str = "rebalancing";
 
 /// Opens the context store and returns what this AMF has stored, also under earlier GUAMIs.
 pub(crate) fn open(
@@ -160,10 +162,12 @@ pub(crate) fn open(
         stored.extend(former.map_err(failed)?);
         store.put(INSTANCE, instance_id.as_bytes().to_vec());
     }
-    if stored.iter().any(|(id, _)| id == CONTACT) {
-        store.remove(CONTACT);
+    for former in [CONTACT, REBALANCING] {
+        if stored.iter().any(|(id, _)| id == former) {
+            store.remove(former);
+        }
     }
-    stored.retain(|(id, _)| id != INSTANCE && id != CONTACT);
+    stored.retain(|(id, _)| ![INSTANCE, CONTACT, REBALANCING].contains(&id.as_str()));
     Ok((store, stored))
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct PeerIndexes {
 
 impl PeerIndexes {
     /// The database that the set shares: one connection for all reads. Blocks.
-    fn set(&self, config: &ContextStoreConfig) -> Result<&Arc<SetContexts>, StoreError> {
+    pub fn set(&self, config: &ContextStoreConfig) -> Result<&Arc<SetContexts>, StoreError> {
         if let Some(set) = self.set.get() {
             return Ok(set);
         }

@@ -67,6 +67,7 @@ const CHANGES: &[(&str, &str, &str, Values, IfMatch)] = &[
     ("POST", "/user-plane/renewal", "user-plane.renew", After, No),
     ("PUT", "/charging/{supi}", "charging.set", Both, Needed),
     ("PUT", "/functions/{name}/draining", "function.drain", Both, No),
+    ("POST", "/functions/amf/rebalancing", "amf.rebalance", After, No),
     ("POST", "/lab-runs", "lab-run.start", Neither, No),
     ("DELETE", "/jobs/{id}", "job.cancel", After, No),
     ("PUT", "/slices", "slices.change", Both, Needed),
@@ -243,6 +244,8 @@ fn of_network(walk: &Walk) -> Result<()> {
         let (before, after) = (&log["items"][0]["before"], &log["items"][0]["after"]);
         ensure!(before["draining"] == !draining && after["draining"] == draining, "{log}");
     }
+    let moved = walk.change("POST", "/functions/amf/rebalancing", json!({}), "")?;
+    ensure!(moved["toMove"] == 0, "an AMF alone moves no UE: {moved}");
     let job = walk.change("POST", "/lab-runs", json!({"experiment": "sbi"}), "")?;
     walk.ended(&job)?;
 

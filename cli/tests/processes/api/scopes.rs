@@ -103,6 +103,7 @@ const ADMINISTRATION: &[(&str, &[&str])] = &[
     ("POST", &["/backups", "/configuration/check", "/lab-runs", "/restores", "/tokens", "/users"]),
     ("PUT", &["/configuration", "/data-networks", "/policies", "/slices", "/uplink-classifiers"]),
     ("PUT", &["/functions/{name}/draining", "/plan"]),
+    ("POST", &["/functions/amf/rebalancing"]),
     ("PATCH", &["/users/{name}"]),
     ("DELETE", &["/restores", "/tokens/{id}", "/users/{name}"]),
 ];

@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 mod concurrency;
 mod limits;
 mod n2;
+mod rebalancing;
 mod timers;
 pub use concurrency::{ConcurrencyConfig, Limit};
 pub use limits::LimitsConfig;
 pub use n2::{AllowConfig, N2Config, NeighboursConfig, SctpStackConfig, XnNeighbours};
+pub use rebalancing::RebalancingConfig;
 pub use timers::TimersConfig;
 
 /// Configuration of the AMF.
@@ -46,6 +48,8 @@ pub struct AmfConfig {
     pub concurrency: ConcurrencyConfig,
     /// The store that lets UE contexts outlive this process.
     pub context_store: ContextStoreConfig,
+    /// Moves of registered UEs to other AMFs of the set.
+    pub rebalancing: RebalancingConfig,
     /// Number of UEs that the status lists.
     pub status_ues: usize,
     /// AMF re-allocation via the (R)AN (TS 23.502, 4.2.2.2.3, step 7B) instead of directly (step
@@ -211,6 +215,7 @@ impl Default for AmfConfig {
             limits: LimitsConfig::default(),
             concurrency: ConcurrencyConfig::default(),
             context_store: ContextStoreConfig::default(),
+            rebalancing: RebalancingConfig::default(),
             status_ues: 20,
             reroute_via_ran: false,
         }
@@ -307,6 +312,9 @@ impl AmfConfig {
         findings.extend(self.limits.check().into_iter().map(|finding| finding.within("limits")));
         findings.extend(
             self.concurrency.check().into_iter().map(|finding| finding.within("concurrency")),
+        );
+        findings.extend(
+            self.rebalancing.check().into_iter().map(|finding| finding.within("rebalancing")),
         );
         findings
     }

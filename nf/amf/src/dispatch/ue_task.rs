@@ -10,8 +10,8 @@ use crate::procedures::handover::{handover_cancel, inter_amf_target, n2_handover
 use crate::procedures::n2::planned_removal;
 use crate::procedures::positioning::{event_exposure, location_reporting, positioning_transport};
 use crate::procedures::registration::{
-    amf_reallocation, deregistration, general_registration, implicit_deregistration, nas_rekeying,
-    subscription_change, ue_context_transfer,
+    amf_load_rebalancing, amf_reallocation, deregistration, general_registration,
+    implicit_deregistration, nas_rekeying, subscription_change, ue_context_transfer,
 };
 use crate::procedures::session::{
     pdu_session_resource_modify_indication, pdu_session_resource_notify, sm_context_status,
@@ -138,10 +138,11 @@ impl Ue {
             Work::Event(Event::ContextTransfer(.., answer)) if answer.is_closed() => {}
             Work::Event(Event::ContextTransfer(asked, nas, answer)) => {
                 let before = (self.context_transfer, self.idle);
-                if answer
-                    .send(ue_context_transfer::transfer_to(self, &asked, nas.as_ref()))
-                    .is_err()
-                {
+                let given = match amf_load_rebalancing::before_transfer(self, &asked).await {
+                    Ok(()) => ue_context_transfer::transfer_to(self, &asked, nas.as_ref()),
+                    Err(problem) => Err(problem),
+                };
+                if answer.send(given).is_err() {
                     (self.context_transfer, self.idle) = before;
                 }
             }
@@ -171,6 +172,7 @@ impl Ue {
                     operator::run(self, request, answer).await;
                 }
             }
+            Work::Event(Event::Rebalance) => amf_load_rebalancing::of_ue(self).await,
             Work::Event(Event::PlannedRemoval) => planned_removal::of_ue(self).await,
             Work::Event(Event::Evicted) => {
                 if matches!(self.idle, Some(Idle::Deregistered(_))) {
@@ -237,7 +239,13 @@ impl Ue {
                 }
             }
             Uplink::ReleaseRequest { cause, sessions } => {
-                an_release::run(self, cause, sessions).await
+                let is_inactive = cause == Cause::radioNetwork(CauseRadioNetwork::user_inactivity);
+                if is_inactive && self.amf.rebalancing.is_running() {
+                    // Without a connection after it, nothing is released.
+                    amf_load_rebalancing::prepare(self).await;
+                }
+                an_release::run(self, cause, sessions).await;
+                amf_load_rebalancing::released(self);
             }
             Uplink::SessionNotify { changed, released } => {
                 pdu_session_resource_notify::run(self, changed, released).await;

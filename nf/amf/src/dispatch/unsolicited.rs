@@ -79,6 +79,12 @@ impl Ue {
                 transfer.answer(Err(n1_n2_message_transfer::registering()));
                 Ok(())
             }
+            // The UE may have answered the paging at the AMF that takes it.
+            Event::ContextTransfer(..)
+                if self.is_being_paged() && self.amf.rebalancing.is_offered(self.handle.number) =>
+            {
+                Err(Stop::Preempted(Work::Event(event)))
+            }
             Event::Transfer(transfer) if self.is_being_paged() => {
                 n1_n2_message_transfer::queue(self, *transfer);
                 Ok(())

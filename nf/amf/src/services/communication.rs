@@ -3,7 +3,6 @@
 //! consumer.
 use crate::Amf;
 use crate::procedures::connection::n1_n2_message_transfer;
-use crate::procedures::handover::ran_status_transfer;
 use crate::procedures::positioning::nrppa_transport;
 use crate::procedures::registration::{amf_set_takeover, ue_context_transfer};
 use crate::ue::{Event, Transfer, UeHandle};
@@ -24,7 +23,10 @@ impl Amf {
     pub(crate) fn find(&self, ue_context_id: &str) -> Result<UeHandle, Problem> {
         let by_guti = || {
             let guti: Guti = ue_context_id.parse().ok()?;
-            self.served.allocated(&guti).then(|| self.tables.by_tmsi(guti.tmsi()))?
+            match self.served.allocated(&guti) {
+                true => self.tables.by_tmsi(guti.tmsi()),
+                false => self.tables.by_number(self.rebalancing.offered(ue_context_id)?),
+            }
         };
         let found = match ue_context_id.starts_with("5g-guti-") {
             true => by_guti(),
@@ -78,17 +80,7 @@ impl AmfCommunication for Amf {
         }
         let n1 =
             body.json.n1_message_container.as_ref().map(|n1| &n1.n1_message_content.content_id);
-        let container = body.json.n2_info_container.as_ref();
-        let of_session = |n2: &N2InfoContainer| {
-            n2.sm_info.as_ref()?.n2_info_content.as_ref().map(|it| it.ngap_data.clone())
-        };
-        let of_gnb = |n2: &N2InfoContainer| {
-            nrppa_transport::information(n2).map(|it| it.nrppa_pdu.ngap_data.clone())
-        };
-        let n2 = container.and_then(|n2| of_gnb(n2).or_else(|| of_session(n2)));
-        let n2 = n2
-            .or_else(|| ran_status_transfer::content(&body.json).cloned())
-            .map(|data| data.content_id);
+        let n2 = n1_n2_message_transfer::n2_content_id(&body.json);
         let (n1, n2) =
             (n1.and_then(|id| body.find(id)).cloned(), n2.and_then(|id| body.find(&id)).cloned());
         let summary = self.tables.summary(ue.number).unwrap_or_default();

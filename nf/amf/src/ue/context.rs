@@ -344,6 +344,7 @@ impl Drop for Ue {
             self.remove_persisted();
         }
         self.set_rm_state(crate::ue::RmState::Deregistered);
+        self.amf.rebalancing.withdraw(self.handle.number);
         let tmsis =
             self.identity.guti.iter().chain(&self.identity.old_guti).map(|guti| guti.tmsi());
         self.amf.tables.remove(self.handle.number, self.identity.supi.as_ref(), tmsis);

@@ -153,6 +153,8 @@ pub(crate) enum Event {
     Evicted,
     /// The AMF stops: release the connection when the UE is quiet.
     PlannedRemoval,
+    /// Load re-balancing: move to another AMF of the set when the UE is quiet.
+    Rebalance,
     /// A request of the operator.
     Operator(OperatorRequest, oneshot::Sender<Result<serde_json::Value, Problem>>),
 }

@@ -159,6 +159,11 @@ impl Tables {
         self.state().ues.len()
     }
 
+    /// Number of registered UEs.
+    pub fn registered(&self) -> usize {
+        self.state().ues.values().filter(|ue| ue.summary.registered).count()
+    }
+
     /// Asks the UE that has been deregistered longest to end its task; false if there is none.
     pub fn evict(&self) -> bool {
         let mut state = self.state();
@@ -260,8 +265,10 @@ impl Tables {
     }
 
     /// Maps a 5G-TMSI of another AMF to this task, unless this AMF has allocated the same value.
-    pub fn claim_free_tmsi(&self, tmsi: u32, handle: &UeHandle) {
-        self.state().by_tmsi.entry(tmsi).or_insert_with(|| handle.clone());
+    /// Returns whether it is this task's.
+    pub fn claim_free_tmsi(&self, tmsi: u32, handle: &UeHandle) -> bool {
+        let mut state = self.state();
+        state.by_tmsi.entry(tmsi).or_insert_with(|| handle.clone()).number == handle.number
     }
 
     /// Releases a 5G-TMSI.

@@ -1,4 +1,4 @@
-//! Functions: the whole status, the functions of the network, and draining.
+//! Functions: the whole status, the functions of the network, draining, and load re-balancing.
 use crate::access_error::AccessError;
 use crate::caller::Caller;
 use crate::page::Body;
@@ -184,5 +184,27 @@ pub async fn drain(
     let before = json!({"draining": answer["draining_before"]});
     let after = json!({"draining": body.draining});
     oam.record(&caller, "function.drain", name, before, after).await?;
+    Ok(Json(answer))
+}
+
+/// Move UEs to other AMFs of the set
+///
+/// Until the AMF has its share of the registered UEs, by relative capacity.
+#[utoipa::path(
+    post, path = "/functions/amf/rebalancing", tag = "network",
+    responses(
+        (status = 200, body = Object, description = "how many UEs are registered, and to move"),
+        (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "no AMF runs in this core"),
+        (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
+            description = "the AMF or the database does not answer"),
+    )
+)]
+pub async fn rebalance(
+    State(oam): State<Arc<Oam>>,
+    caller: Caller,
+) -> Result<Json<Value>, Failure> {
+    let answer = oam.core.ask("amf", "amf/rebalancing".into()).await?;
+    oam.record(&caller, "amf.rebalance", "amf", Value::Null, answer.clone()).await?;
     Ok(Json(answer))
 }

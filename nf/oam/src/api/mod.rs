@@ -147,6 +147,7 @@ fn operations() -> OpenApiRouter<Arc<Oam>> {
         .routes(routes!(functions::status))
         .routes(routes!(functions::network))
         .routes(routes!(functions::drain))
+        .routes(routes!(functions::rebalance))
         .routes(routes!(overview::version))
         .routes(routes!(lab_reports::list))
         .routes(routes!(lab_reports::show))

@@ -12,8 +12,10 @@
 use super::ue_context_release;
 use crate::n2::signalling::Direction;
 use crate::n2::{Connection, Gnb, Handled, Unverified, uplink};
-use crate::procedures::registration::amf_set_takeover;
-use crate::ue::{Event, InitialMessage, NasExchange, Reallocation, Ue, UeHandle, signalling};
+use crate::procedures::registration::{amf_load_rebalancing, amf_set_takeover};
+use crate::ue::{
+    ContextTransfer, Event, InitialMessage, NasExchange, Reallocation, Ue, UeHandle, signalling,
+};
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_event_queue::TrySendError;
@@ -162,6 +164,14 @@ fn is_unknown(ue: &Ue) -> bool {
 pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inbound> {
     let unknown = is_unknown(ue);
     let mut message = *verify(ue, message)?;
+    if unknown
+        && let Identity::OfThisSet(tmsi) = identity(&ue.amf, &message.nas)
+        && let Some(task) = amf_load_rebalancing::taking(ue, tmsi)
+    {
+        ue.amf.tables.redirect(message.connection.amf_id, &task);
+        let _ = task.sender.try_send(Event::Initial(message.into()));
+        return None;
+    }
     let opened = match message.verified.take() {
         Some(inbound) => Ok(inbound),
         None => {
@@ -182,6 +192,10 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
         true => {
             ue.set_nas_exchange(NasExchange::Secure);
             ue.set_verified();
+            // The UE stays here, unless another AMF takes it at this moment.
+            if ue.context_transfer == ContextTransfer::None {
+                ue.amf.rebalancing.withdraw(ue.handle.number);
+            }
         }
         false => ue.set_nas_exchange(NasExchange::Unprotected),
     }
@@ -193,7 +207,14 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
     };
     ue.publish();
     let mut opened = opened;
-    if unknown && let Some(inbound) = Box::pin(amf_set_takeover::by_ue(ue, &message.nas)).await {
+    let mut taken = None;
+    if unknown {
+        taken = Box::pin(amf_load_rebalancing::by_ue(ue, &message.nas)).await;
+        if taken.is_none() {
+            taken = Box::pin(amf_set_takeover::by_ue(ue, &message.nas)).await;
+        }
+    }
+    if let Some(inbound) = taken {
         ue.set_nas_exchange(NasExchange::Secure);
         ue.set_verified();
         ue.publish();

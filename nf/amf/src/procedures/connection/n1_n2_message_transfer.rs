@@ -19,7 +19,7 @@ use bytes::Bytes;
 use martlet_sbi::{ApiRoot, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
     N1MessageClass, N1N2MessageTransferCause, N1N2MessageTransferReqData,
-    N1N2MessageTransferRspData, N2InformationClass, NgapIeType,
+    N1N2MessageTransferRspData, N2InfoContainer, N2InformationClass, NgapIeType,
 };
 
 /// The answer that needs no UE task, which may be waiting for the same SMF; `None` if the task must
@@ -190,6 +190,19 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
             .detail(format!("the UE has no PDU session {psi}"))),
         None => Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("pduSessionId")),
     }
+}
+
+/// The identity of the binary part with the N2 information of a transfer.
+pub(crate) fn n2_content_id(request: &N1N2MessageTransferReqData) -> Option<String> {
+    let container = request.n2_info_container.as_ref();
+    let of_session = |n2: &N2InfoContainer| {
+        n2.sm_info.as_ref()?.n2_info_content.as_ref().map(|it| it.ngap_data.clone())
+    };
+    let of_gnb = |n2: &N2InfoContainer| {
+        nrppa_transport::information(n2).map(|it| it.nrppa_pdu.ngap_data.clone())
+    };
+    let n2 = container.and_then(|n2| of_gnb(n2).or_else(|| of_session(n2)));
+    n2.or_else(|| ran_status_transfer::content(request).cloned()).map(|data| data.content_id)
 }
 
 /// The session and the type of the N2 information.

@@ -91,9 +91,17 @@ async fn connections_end(amf: &Amf) {
 
 /// Releases the connection of a UE that is quiet; else once more after what it has sent.
 pub(crate) async fn of_ue(ue: &mut Ue) {
-    let is_removal = |work: &Work| matches!(work, Work::Event(Event::PlannedRemoval));
-    if ue.connection.is_none() || ue.task.deferred.iter().any(is_removal) {
-        return;
+    let is_removal: fn(&Work) -> bool = |work| matches!(work, Work::Event(Event::PlannedRemoval));
+    if is_quiet(ue, is_removal, Event::PlannedRemoval).await {
+        an_release::run(ue, Cause::misc(CauseMisc::om_intervention), Vec::new()).await;
+    }
+}
+
+/// Whether a connected UE is quiet. If it is not, the event is deferred until what it has sent is
+/// handled. `is_same` finds the event among deferred work.
+pub(crate) async fn is_quiet(ue: &mut Ue, is_same: fn(&Work) -> bool, event: Event) -> bool {
+    if ue.connection.is_none() || ue.task.deferred.iter().any(is_same) {
+        return false;
     }
     if ue.task.deferred.is_empty() {
         let next = match ue.nas_queues.received.pop_front() {
@@ -102,13 +110,11 @@ pub(crate) async fn of_ue(ue: &mut Ue) {
                 Awaited::Event(event) => Some(Work::Event(event)),
                 Awaited::Lost => Some(Work::ConnectionLost),
                 Awaited::TargetLost => None,
-                Awaited::Nothing => {
-                    let cause = Cause::misc(CauseMisc::om_intervention);
-                    return an_release::run(ue, cause, Vec::new()).await;
-                }
+                Awaited::Nothing => return true,
             },
         };
         ue.task.deferred.extend(next);
     }
-    ue.task.deferred.push_back(Work::Event(Event::PlannedRemoval));
+    ue.task.deferred.push_back(Work::Event(event));
+    false
 }

@@ -90,7 +90,7 @@ pub(crate) fn verify(persisted: &PersistedUe, nas: &Bytes) -> Option<(Security, 
 }
 
 /// The 5G-GUTI in a service request or deregistration request.
-fn guti_of(ue: &Ue, nas: &Bytes) -> Option<Guti> {
+pub(crate) fn guti_of(ue: &Ue, nas: &Bytes) -> Option<Guti> {
     let message = match Nas5gsMessage::decode(nas).ok()? {
         Nas5gsMessage::SecurityProtected(_, inner) => *inner,
         message => message,
@@ -200,7 +200,7 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
 }
 
 /// Reports the new serving AMF to SMFs, PCF and UDM.
-async fn report_serving_amf(ue: &mut Ue) {
+pub(crate) async fn report_serving_amf(ue: &mut Ue) {
     serving_amf_change::run(ue, true).await;
     // Its notifications go to the failed AMF; a new association is created.
     am_policy_association::delete(ue).await;

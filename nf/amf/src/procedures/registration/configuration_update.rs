@@ -39,8 +39,13 @@ pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
 /// Allocates a new 5G-GUTI after paging, since the old one was sent unprotected (TS 33.501,
 /// 6.12.3). Both stay valid until the UE confirms.
 pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
-    let procedure = Procedure::start("configuration_update");
     guti_allocation::run(ue)?;
+    confirm_guti(ue).await
+}
+
+/// Sends the 5G-GUTI that was assigned. The previous one is released when the UE confirms.
+pub(crate) async fn confirm_guti(ue: &mut Ue) -> Result<(), Stop> {
+    let procedure = Procedure::start("configuration_update");
     let Some(guti) = ue.identity.guti else { return Ok(()) };
     let mut command = NasConfigurationUpdateCommand::new();
     command.set_configuration_update_indication(NasConfigurationUpdateIndication::from_flags(

@@ -1,6 +1,7 @@
 //! Allocation of a 5G-GUTI (TS 33.501, 6.12.3; TS 23.003, 2.10). REGISTRATION ACCEPT or
 //! CONFIGURATION UPDATE COMMAND carries it to the UE.
 use crate::ue::{Stop, Ue};
+use martlet_nas::Guti;
 
 /// Allocates a 5G-GUTI. The previous one stays valid until the UE confirms the new one.
 pub(crate) fn run(ue: &mut Ue) -> Result<(), Stop> {
@@ -10,6 +11,12 @@ pub(crate) fn run(ue: &mut Ue) -> Result<(), Stop> {
         ue.amf.tables.release_tmsi(tmsi, ue.handle.number);
         Stop::Abandoned("not_encodable")
     })?;
+    assign(ue, guti);
+    Ok(())
+}
+
+/// Assigns a 5G-GUTI whose 5G-TMSI was allocated.
+pub(crate) fn assign(ue: &mut Ue, guti: Guti) {
     match ue.identity.old_guti {
         // A 5G-GUTI that the UE never confirmed is released; the confirmed one stays.
         Some(_) => {
@@ -19,5 +26,4 @@ pub(crate) fn run(ue: &mut Ue) -> Result<(), Stop> {
         }
         None => ue.identity.old_guti = ue.identity.guti.replace(guti),
     }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Registration, deregistration, and what belongs to a UE's registration (TS 23.502, 4.2.2; TS
 //! 24.501, 5.4 and 5.5).
 pub(crate) mod am_policy_association;
+pub(crate) mod amf_load_rebalancing;
 pub(crate) mod amf_reallocation;
 pub(crate) mod amf_set_takeover;
 pub(crate) mod authentication;

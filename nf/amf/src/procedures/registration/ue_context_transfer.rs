@@ -6,7 +6,9 @@
 //! old AMF -> new AMF  UE context
 //! new AMF -> old AMF  RegistrationStatusUpdate (TRANSFERRED or NOT_TRANSFERRED)
 //! ```
-use super::{am_policy_association, amf_set_takeover, implicit_deregistration};
+use super::{
+    am_policy_association, amf_load_rebalancing, amf_set_takeover, implicit_deregistration,
+};
 use crate::Amf;
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
@@ -462,9 +464,11 @@ pub(crate) async fn concluded(ue: &mut Ue, update: UeRegStatusUpdateReqData) {
     ue.context_transfer = ContextTransfer::None;
     if update.transfer_status != UeContextTransferStatus::Transferred {
         tracing::info!(supi = ue.label(), "UE context not transferred; this AMF keeps the UE");
+        ue.amf.rebalancing.set_idle(ue.handle.number, false);
         ue.idle = None;
         return;
     }
+    amf_load_rebalancing::moved(ue);
     let unwanted = update.to_release_session_list.unwrap_or_default();
     let sessions: Vec<_> = std::mem::take(&mut ue.sessions).into_iter().collect();
     let (released, moved): (Vec<_>, Vec<_>) =
