@@ -105,10 +105,9 @@ fn serve(socket: OwnedFd, supervisor: Pid) -> io::Result<Role> {
             other => other?,
         };
         let name = String::from_utf8_lossy(&name[..length]).into_owned();
-        // SAFETY: this process has one thread, and so have those that it forks.
-        let forked = match unsafe { fork() } {
-            Ok(ForkResult::Parent { child }) => waitpid(child, None).map(drop),
-            Ok(ForkResult::Child) => match unsafe { fork() } {
+        match fork_alone() {
+            Ok(ForkResult::Parent { child }) => waitpid(child, None).map(drop)?,
+            Ok(ForkResult::Child) => match fork_alone() {
                 Ok(ForkResult::Child) => return become_function(&socket, supervisor, name),
                 Ok(ForkResult::Parent { .. }) => end(),
                 Err(error) => {
@@ -116,10 +115,15 @@ fn serve(socket: OwnedFd, supervisor: Pid) -> io::Result<Role> {
                     end()
                 }
             },
-            Err(error) => answer(&socket, -(error as i32)),
-        };
-        forked?;
+            Err(error) => answer(&socket, -(error as i32))?,
+        }
     }
+}
+
+/// Forks the fork server or one of its children.
+fn fork_alone() -> nix::Result<ForkResult> {
+    // SAFETY: the fork server has one thread, and so have those that it forks.
+    unsafe { fork() }
 }
 
 /// Ends a process without what the program registered for its end.
