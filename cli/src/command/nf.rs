@@ -127,6 +127,9 @@ async fn api(
         serde_json::json!({"mode": "alone", "pid": pid, "nfs": [nf]})
     });
     let oam = OamServer::bind(&config.oam_endpoint(Some(API_FUNCTION)), status).await?;
+    // A reload applies nothing here, but without this SIGHUP would end the process.
+    let reloader = Reloader::new(file.clone(), Vec::new(), Some(API_FUNCTION));
+    runtime::on_hangup(Arc::new(Mutex::new(reloader)))?;
     let access = Arc::new(northbound::SplitAccess::new(&config, file));
     let api = northbound::start(&config, access).await?;
     runtime::notify_readiness(Arc::new(|| Ok(())));

@@ -50,15 +50,19 @@ impl<'de> Visitor<'de> for Addresses {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<NrfAddresses, A::Error> {
-        let Some(first) = list.next_element::<SocketAddr>()? else {
+        let Some(first) = list.next_element::<String>()? else {
             return Err(A::Error::custom("the list is empty: write the address of an NRF"));
         };
+        let first = first.parse().map_err(|_| {
+            A::Error::custom(format!(
+                "{first:?} is no address with a port: only the NRFs after the first one, which is \
+                 that of this machine, may have names"
+            ))
+        })?;
         let mut nrfs = NrfAddresses::one(first);
         while let Some(nrf) = list.next_element::<String>()? {
             if !is_authority(&nrf) {
-                return Err(A::Error::custom(format!(
-                    "{nrf:?} is no host and port: write for example nrf-2.example.org:7777"
-                )));
+                return Err(A::Error::custom(format!("{nrf:?} is no host and port")));
             }
             if nrf == first.to_string() || nrfs.further.contains(&nrf) {
                 return Err(A::Error::custom(format!("{nrf} is in the list twice")));
@@ -81,8 +85,8 @@ mod tests {
         assert_eq!(nrfs.further(), ["core-1.core:7710", "[fd00::1]:7710"]);
         assert!(read(r#""127.0.0.10:7777""#).unwrap().further().is_empty());
         // The first one is listened at.
-        assert!(read(r#"["core-0.core:7710"]"#).is_err());
         for (wrong, why) in [
+            (r#"["core-0.core:7710"]"#, "only the NRFs after the first one"),
             (r#"["127.0.0.1:1", "127.0.0.1:1"]"#, "twice"),
             (r#"["127.0.0.1:1", "core:2", "core:2"]"#, "twice"),
             (r#"["127.0.0.1:1", "core"]"#, "no host and port"),

@@ -53,9 +53,10 @@ fn in_words(kind: &Kind) -> String {
 
 /// The unit that the name of a key ends with.
 fn unit(path: &str) -> &'static str {
-    const UNITS: [(&str, &str); 10] = [
+    const UNITS: [(&str, &str); 11] = [
         ("_ms", "milliseconds"),
         ("_us", "microseconds"),
+        ("_per_s", "per second"),
         ("_s", "seconds"),
         ("_percent", "per cent"),
         ("_bytes", "bytes"),

@@ -17,7 +17,7 @@
 //! cannot be used, functions are executed.
 #![allow(unsafe_code)]
 use nix::errno::Errno;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, setsockopt};
 use nix::sys::socket::{socketpair, sockopt::ReceiveTimeout};
 use nix::sys::time::TimeVal;
@@ -29,7 +29,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Time for a function to have its own process.
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(2);
+/// Signals for the core as a whole, which are the supervisor's to handle.
+const OF_THE_CORE: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
 
 /// What this process is after [`start`].
 pub enum Role {
@@ -42,6 +44,8 @@ pub enum Role {
 /// The supervisor's side.
 #[derive(Debug)]
 pub struct ForkServer {
+    /// Its process.
+    pub pid: Pid,
     socket: OwnedFd,
 }
 
@@ -61,16 +65,15 @@ pub fn start() -> io::Result<Role> {
     let supervisor = getpid();
     // SAFETY: this process has one thread.
     match unsafe { fork() }? {
-        ForkResult::Parent { .. } => {
+        ForkResult::Parent { child: pid } => {
             let limit = TimeVal::new(LIMIT.as_secs() as i64, 0);
             setsockopt(&socket, ReceiveTimeout, &limit)?;
-            Ok(Role::Supervisor(Some(ForkServer { socket })))
+            Ok(Role::Supervisor(Some(ForkServer { pid, socket })))
         }
         ForkResult::Child => {
             drop(socket);
-            // The terminal's signals are for the supervisor.
-            let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
-            let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGTERM);
+            handle_signals_of_the_core(SigHandler::SigIgn)?;
+            nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
             set_command_line(&["fork-server"]);
             serve(of_server, supervisor)
         }
@@ -126,6 +129,14 @@ fn fork_alone() -> nix::Result<ForkResult> {
     unsafe { fork() }
 }
 
+fn handle_signals_of_the_core(handler: SigHandler) -> nix::Result<()> {
+    for one in OF_THE_CORE {
+        // SAFETY: no function of this program becomes the handler.
+        unsafe { signal(one, handler) }?;
+    }
+    Ok(())
+}
+
 /// Ends a process without what the program registered for its end.
 fn end() -> ! {
     // SAFETY: does not return.
@@ -142,7 +153,8 @@ fn become_function(socket: &OwnedFd, supervisor: Pid, name: String) -> io::Resul
     while getppid() != supervisor && begun.elapsed() < LIMIT {
         std::thread::sleep(Duration::from_micros(20));
     }
-    let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
+    handle_signals_of_the_core(SigHandler::SigDfl)?;
+    setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
     // The supervisor has made its memory private, and the start of a function reads /proc/self.
     nix::sys::prctl::set_dumpable(true)?;
     set_command_line(&["nf", &name]);

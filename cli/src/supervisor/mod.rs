@@ -33,6 +33,9 @@ use tokio::task::JoinSet;
 /// A process that does not end within this time of SIGTERM is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Time within which a signal to all processes reaches each.
+const SAME_SIGNAL: Duration = Duration::from_millis(200);
+
 /// Runs the core with one process for each function.
 pub fn run(config: Config, function: FunctionCommand) -> Result<()> {
     runtime::block_on(supervise(config, function))
@@ -72,6 +75,7 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
         (command.sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;
 
     forward_hangup(running.clone())?;
+    tokio::spawn(command.clone().watch_fork_server(shutdown.clone()));
     let mut watchers = JoinSet::new();
     let api = config.oam.api.enabled.then_some(API_FUNCTION);
     for name in function_names(&config).chain(api) {
@@ -119,13 +123,31 @@ impl FunctionCommand {
     /// Forks the process; `None` without a fork server that answers.
     fn fork(&self, name: &str) -> Option<Pid> {
         let mut server = self.fork_server.lock().unwrap_or_else(PoisonError::into_inner);
-        match server.as_ref()?.spawn(name) {
+        let held = server.as_ref()?;
+        match held.spawn(name) {
             Ok(pid) => Some(pid),
             Err(error) => {
-                tracing::warn!(%error, "fork server lost: functions are executed and need more \
-                    memory, until the core is started again");
+                // It may hang.
+                let _ = nix::sys::signal::kill(held.pid, Signal::SIGKILL);
                 *server = None;
+                warn_of_lost_fork_server(&error);
                 None
+            }
+        }
+    }
+
+    /// Waits for the end of the fork server, until the shutdown.
+    async fn watch_fork_server(self, shutdown: Shutdown) {
+        let lock = || self.fork_server.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(pid) = lock().as_ref().map(|server| server.pid) else { return };
+        let Ok(mut process) = Process::of(pid) else { return };
+        tokio::select! {
+            () = shutdown.wait() => {}
+            ended = process.wait() => {
+                let lost = lock().take();
+                if let (Some(_), Ok(status)) = (lost, ended) {
+                    warn_of_lost_fork_server(&status);
+                }
             }
         }
     }
@@ -145,6 +167,11 @@ impl FunctionCommand {
         let child = command.process_group(0).spawn()?;
         Ok(Pid::from_raw(child.id() as i32))
     }
+}
+
+fn warn_of_lost_fork_server(reason: &dyn std::fmt::Display) {
+    tracing::warn!(%reason, "fork server lost: functions that are started from now on are executed \
+        and need more memory, until the core is started again");
 }
 
 /// Forwards SIGHUP to the functions, which reload the configuration themselves.
@@ -191,6 +218,12 @@ async fn watch(
                 if is_first && is_needed && status.code() == Some(1) {
                     running.ended(name, None);
                     bail!("{name} failed ({status}): see its log");
+                }
+                // One signal to all processes reaches this one a moment later.
+                let stops = tokio::time::timeout(SAME_SIGNAL, shutdown.wait());
+                if status.success() && stops.await.is_ok() {
+                    running.ended(name, None);
+                    return Ok(());
                 }
                 status.to_string()
             }

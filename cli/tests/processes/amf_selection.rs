@@ -111,11 +111,13 @@ async fn rebalanced(site: &Site) -> Result<()> {
     for ue in &ues[16..] {
         ue.release_to_idle().await?;
     }
+    let own = site.config().display().to_string();
+    let answer = martlet(&["rebalance", "-c", &own])?;
+    ensure!(answer.contains("no other AMF of the set can take UEs"), "{answer}");
     martlet(&["drain", "--undo", "--at", &socket, "amf"])?;
     // The other AMF stores its new capacity within a second.
-    let config = site.config().display().to_string();
     within(Duration::from_secs(10), "10 of 20 UEs are to move", async || {
-        let answer = martlet(&["rebalance", "-c", &config])?;
+        let answer = martlet(&["rebalance", "-c", &own])?;
         ensure!(answer.contains(" of 20 registered UEs"), "{answer}");
         Ok(answer.contains(" 10 of "))
     })
@@ -147,7 +149,7 @@ async fn rebalanced(site: &Site) -> Result<()> {
     ensure!(served_by(&ues, 2).await? == 10, "no UE returns");
     ensure!(status_of(&core, "amf")["ues"]["registered"] == 10);
     // A balanced set moves nothing.
-    let answer = martlet(&["rebalance", "-c", &config])?;
+    let answer = martlet(&["rebalance", "-c", &own])?;
     ensure!(answer.contains(" 0 of 10 "), "{answer}");
     deregister_all(&core, &ues.iter().collect::<Vec<_>>()).await?;
     gnb.shutdown().await;

@@ -39,7 +39,7 @@ async fn cut_off_amf(site: &Site, server: &TestPostgres) -> Result<()> {
     // A function without AMF and SMF shows what the AMF lacks, and the gNB at the other one.
     let shown = network_from(&site.0.join("oam-udm.sock")).await?;
     let of_kind = |kind: &'static str| shown.lines().filter(move |line| line.starts_with(kind));
-    let lacking: Vec<_> = of_kind("AMF").filter(|it| it.contains("lacks database")).collect();
+    let lacking: Vec<_> = of_kind("AMF").filter(|it| it.contains("not ready: database")).collect();
     ensure!(of_kind("AMF").count() == 2 && lacking.len() == 1, "{shown}");
     ensure!(lacking[0].contains("SUSPENDED"), "{shown}");
     ensure!(of_kind("gnb-1").any(|it| it.contains(" 00101-1 ")), "{shown}");

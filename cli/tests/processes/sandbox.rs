@@ -226,6 +226,7 @@ fn a_split_core_with_reduced_rights_serves_procedures_of_every_kind() {
 
         // Reloading, restarting and recording work for another user, too.
         let hangup = nix::sys::signal::Signal::SIGHUP;
+        let api = core.process_of("nf oam").context("the API has a process")?;
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), hangup)?;
         let amf = kill(&core, "amf")?;
         until(&core, "amf", "the AMF runs again", |_| {
@@ -237,6 +238,7 @@ fn a_split_core_with_reduced_rights_serves_procedures_of_every_kind() {
             ensure!(tokio::time::Instant::now() < give_up, "{:?}", check_rights(&core));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        ensure!(core.process_of("nf oam") == Some(api), "a reload ends the process of the API");
         // Not the first gNB: its sockets may still be closing.
         let gnb = gnb_at(3, "127.0.0.5:38412").await?;
         registration_cycle(&ue(&gnb, 2)?).await?;

@@ -103,22 +103,28 @@ async fn functions(context: Arc<NfContext>) -> Result<Value, Problem> {
 /// Whether another registered function of the same type is ready. One without the status service
 /// counts as ready.
 pub async fn another_is_ready(context: &NfContext) -> bool {
-    let Ok(all) = context.profiles().of_type(context.nf_type().clone()).await else { return false };
-    let is_other = |profile: &&NfProfile| {
+    !others_that_are_ready(context).await.is_empty()
+}
+
+/// The profiles of the other registered functions of the same type that are ready: each is asked
+/// for its status. One without the status service counts as ready.
+pub async fn others_that_are_ready(context: &NfContext) -> Vec<NfProfile> {
+    let all = context.profiles().of_type(context.nf_type().clone()).await.unwrap_or_default();
+    let is_other = |profile: &NfProfile| {
         profile.nf_instance_id.as_str() != context.instance_id()
             && profile.nf_status == NfStatus::Registered
     };
-    let asked = all.iter().filter(is_other).take(MAX_ASKED).map(|profile| async {
-        let root = root_of_instance(profile)?;
+    let asked = all.into_iter().filter(is_other).take(MAX_ASKED).map(|profile| async {
+        let root = root_of_instance(&profile)?;
         let instance = Some(profile.nf_instance_id.to_string());
         let peer = context.instance_peer(root, instance, STATUS_TIMEOUT);
         let is_ready = match NfStatusServiceClient::new(peer).get_status().await {
             Ok(status) => status.missing.is_empty(),
             Err(problem) => !is_absence(&problem),
         };
-        is_ready.then_some(())
+        is_ready.then_some(profile)
     });
-    join_all(asked).await.iter().any(Option::is_some)
+    join_all(asked).await.into_iter().flatten().collect()
 }
 
 /// Answers a request of the command line; `None` if it is another one's. `name` is the function's.

@@ -52,7 +52,7 @@ fn texts(value: &Value, separator: &str) -> String {
 /// What a function reports about itself.
 fn readiness(function: &Value) -> String {
     match function["readiness"].as_str().unwrap_or_default() {
-        "not_ready" => format!("lacks {}", texts(&function["missing"], "; ")),
+        "not_ready" => format!("not ready: {}", texts(&function["missing"], "; ")),
         "no_answer" => "does not answer".into(),
         // An older version, or another vendor's.
         "unknown" => "unknown: it has no status service".into(),
@@ -100,7 +100,7 @@ mod tests {
         };
         has("AMF", "ready");
         has("UDM", "does not answer");
-        has("UDR", "lacks database postgresql://db: not available for 2.0 s");
+        has("UDR", "not ready: database postgresql://db: not available for 2.0 s");
         has("NEF", "unknown: it has no status service");
         has("10.0.0.9:9000", "00101-000001  00101-1 00101-2  3              10.0.0.1:7777");
         assert!(line("10.0.0.8:8805").contains("not associated"), "{text}");

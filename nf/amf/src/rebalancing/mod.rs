@@ -3,7 +3,8 @@
 //! (`amf.context_store.database`), in which each stores its load and the UEs that it offers.
 //!
 //! A run begins by command (`martlet rebalance`) or, if configured, above a threshold. It
-//! determines once how many UEs go to which AMF.
+//! determines how many UEs go to which AMF. From then on, an AMF that is drained or does not answer
+//! gets none, and no AMF gets more than its share of that time.
 mod share;
 
 use crate::persisted::{REBALANCING, owner_of, owner_prefix};
@@ -13,6 +14,7 @@ use martlet_context_store::StoreError;
 use martlet_nas::Guti;
 use martlet_nas::identifiers::AmfId;
 use martlet_sbi::Problem;
+use martlet_sbi_api::common;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use share::Load;
@@ -27,6 +29,8 @@ const MIN_READ_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_RUN: Duration = Duration::from_secs(600);
 /// Time after a run in which no automatic one begins: members report their new loads.
 const PAUSE: Duration = Duration::from_secs(10);
+/// Time between two looks at the AMFs to which a run moves UEs.
+const REVIEW_INTERVAL: Duration = Duration::from_secs(1);
 /// UEs that an AMF offers at the same time.
 const MAX_OFFERS: usize = 256;
 
@@ -73,6 +77,8 @@ struct Run {
     is_by_command: bool,
     targets: Vec<Target>,
     started: Instant,
+    /// When the other AMFs were last looked at.
+    reviewed: Instant,
     moved: usize,
     /// UEs that may begin to move now, by `amf.rebalancing.max_per_s`, and when this was counted.
     allowed: f64,
@@ -93,6 +99,17 @@ struct State {
     stored: Member,
 }
 
+impl State {
+    /// Ends the run, if there is one.
+    fn end(&mut self) {
+        let Some(run) = self.run.take() else { return };
+        let left: usize = run.targets.iter().map(|target| target.left).sum();
+        let (moved, ms) = (run.moved, run.started.elapsed().as_millis() as u64);
+        tracing::info!(moved, left, ms, "AMF load re-balancing ended");
+        self.ended = Some(Instant::now());
+    }
+}
+
 /// The other members, and when they were read.
 type Read = (Instant, Arc<Vec<(AmfId, Member)>>);
 
@@ -109,6 +126,11 @@ pub(crate) struct Rebalancing {
 impl Rebalancing {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Ends the run, if there is one.
+    pub fn end(&self) {
+        self.state().end();
     }
 
     /// Whether a run moves UEs that become inactive.
@@ -281,52 +303,81 @@ impl Amf {
     }
 }
 
-/// Begins a run by command. Answers how many UEs are to move.
+/// Begins a run by command, in place of one that runs. Answers how many UEs are to move, to how
+/// many AMFs, and how many gNBs have no association with any of these.
 pub(crate) async fn command(amf: &Arc<Amf>) -> Result<Value, Problem> {
-    let mut planned = 0;
+    let mut begun = Begun::default();
     // Without another member no UE moves.
     if amf.contexts.has_other_members() {
         let others = amf.other_members().await;
         let failed = || Problem::system_failure("the database does not answer");
-        planned = begin(amf, &others.ok_or_else(failed)?, true).await;
+        begun = begin(amf, &others.ok_or_else(failed)?, true).await;
     }
-    Ok(json!({"registered": amf.tables.registered(), "toMove": planned}))
+    if begun.planned == 0 {
+        amf.rebalancing.end();
+    }
+    let Begun { planned, amfs, gnbs_without } = begun;
+    Ok(json!({
+        "registered": amf.tables.registered(), "toMove": planned, "amfs": amfs,
+        "gnbsWithout": gnbs_without,
+    }))
 }
 
-/// Begins a run. Returns how many UEs are to move.
-async fn begin(amf: &Arc<Amf>, others: &[(AmfId, Member)], is_by_command: bool) -> usize {
-    let mut serving = Vec::new();
-    for (id, member) in others {
-        // A killed AMF is in the database, but not at the NRF.
-        let is_serving = match amf.served.guamis.first().map(|own| id.guti(own.plmn, 0)) {
-            Some(Ok(guti)) => {
-                amf.former_amf(id, &guti).await.is_ok_and(|former| !former.is_leaving)
-            }
-            _ => false,
-        };
-        if is_serving && member.capacity > 0 {
-            serving.push((*id, member));
-        }
-    }
-    let load = |it: &Member| Load {
-        registered: it.registered,
-        capacity: it.capacity,
-        room: it.room.saturating_sub(it.offers.len()),
+/// What a run begins with.
+#[derive(Default)]
+struct Begun {
+    /// UEs to move.
+    planned: usize,
+    /// AMFs that can take UEs.
+    amfs: usize,
+    /// gNBs without an association with any of these.
+    gnbs_without: usize,
+}
+
+/// The other members that can take UEs: not drained, and ready.
+async fn serving<'a>(amf: &Arc<Amf>, others: &'a [(AmfId, Member)]) -> Vec<(AmfId, &'a Member)> {
+    // A killed or hung AMF is in the database, too.
+    let ready = martlet_nf::others_that_are_ready(&amf.context).await;
+    let is_ready = |id: &AmfId| {
+        let id = common::AmfId::from_parts(id.region(), id.set(), id.pointer());
+        let guamis = ready.iter().filter_map(|profile| profile.amf_info.as_ref());
+        guamis.flat_map(|info| &info.guami_list).any(|guami| guami.amf_id == id)
     };
-    let loads: Vec<Load> = serving.iter().map(|(_, member)| load(member)).collect();
+    let can_take = |(id, member): &&(AmfId, Member)| member.capacity > 0 && is_ready(id);
+    others.iter().filter(can_take).map(|(id, member)| (*id, member)).collect()
+}
+
+fn loads(amf: &Amf, serving: &[(AmfId, &Member)]) -> (Load, Vec<Load>) {
+    let load = |(_, member): &(AmfId, &Member)| Load {
+        registered: member.registered,
+        capacity: member.capacity,
+        room: member.room.saturating_sub(member.offers.len()),
+    };
     let registered = amf.tables.registered();
     let own = Load { registered, capacity: amf.relative_capacity(), room: 0 };
+    (own, serving.iter().map(load).collect())
+}
+
+/// Begins a run, unless no UE is to move.
+async fn begin(amf: &Arc<Amf>, others: &[(AmfId, Member)], is_by_command: bool) -> Begun {
+    let serving = serving(amf, others).await;
+    let (own, loads) = loads(amf, &serving);
     let config = &amf.config.rebalancing;
     if !is_by_command
         && (share::excess(&own, &loads) < config.min_excess
             || !share::is_above(&own, &loads, config.above_percent))
     {
-        return 0;
+        return Begun::default();
     }
     let moves = share::moves(&own, &loads);
     let planned: usize = moves.iter().sum();
+    let gnbs = amf.gnbs.all();
+    let own_gnbs = gnbs.iter().filter_map(|gnb| gnb.setup());
+    let is_without = |id: &String| !serving.iter().any(|(_, member)| member.gnbs.contains(id));
+    let gnbs_without = own_gnbs.filter(|setup| is_without(&setup.id)).count();
+    let begun = Begun { planned, amfs: serving.len(), gnbs_without };
     if planned == 0 {
-        return 0;
+        return begun;
     }
     let target = |((id, member), left): ((AmfId, &Member), usize)| Target {
         id,
@@ -334,18 +385,44 @@ async fn begin(amf: &Arc<Amf>, others: &[(AmfId, Member)], is_by_command: bool) 
         gnbs: member.gnbs.clone(),
     };
     let targets = serving.into_iter().zip(moves).map(target).collect();
-    amf.rebalancing.state().run = Some(Run {
+    let mut state = amf.rebalancing.state();
+    state.end();
+    state.run = Some(Run {
         is_by_command,
         targets,
         started: Instant::now(),
+        reviewed: Instant::now(),
         moved: 0,
         allowed: 0.0,
         counted: Instant::now(),
         requested: HashSet::new(),
     });
+    drop(state);
     amf.rebalancing.begun.notify_one();
+    let registered = own.registered;
     tracing::info!(registered, planned, is_by_command, "AMF load re-balancing begins");
-    planned
+    begun
+}
+
+/// Adapts a run to what the other AMFs are now: none gets more UEs than its share, and one that is
+/// drained or does not answer gets none.
+pub(crate) async fn review(amf: &Arc<Amf>, others: &[(AmfId, Member)]) {
+    let is_due = {
+        let mut state = amf.rebalancing.state();
+        let due = |run: &&mut Run| run.reviewed.elapsed() >= REVIEW_INTERVAL;
+        state.run.as_mut().filter(due).map(|run| run.reviewed = Instant::now()).is_some()
+    };
+    if !is_due {
+        return;
+    }
+    let serving = serving(amf, others).await;
+    let (own, loads) = loads(amf, &serving);
+    let moves = share::moves(&own, &loads);
+    let mut state = amf.rebalancing.state();
+    for target in state.run.iter_mut().flat_map(|run| &mut run.targets) {
+        let mut now = serving.iter().zip(&moves).filter(|((id, _), _)| *id == target.id);
+        target.left = target.left.min(now.next().map_or(0, |(_, share)| *share));
+    }
 }
 
 /// Begins an automatic run, if one is due.
@@ -364,9 +441,7 @@ pub(crate) fn advance(amf: &Arc<Amf>) -> bool {
     let Some(run) = &mut state.run else { return has_offers };
     let left: usize = run.targets.iter().map(|target| target.left).sum();
     if left == 0 && !has_offers || run.started.elapsed() >= MAX_RUN {
-        let (moved, ms) = (run.moved, run.started.elapsed().as_millis() as u64);
-        tracing::info!(moved, left, ms, "AMF load re-balancing ended");
-        (state.run, state.ended) = (None, Some(Instant::now()));
+        state.end();
         return has_offers;
     }
     let rate = f64::from(amf.config.rebalancing.max_per_s);

@@ -62,12 +62,17 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
             () = shutdown.wait() => return,
         }
         interval = INTERVAL;
-        if !amf.contexts.has_other_members() || amf.contexts.overdue().is_some() {
+        if !amf.contexts.has_other_members() {
+            amf.rebalancing.end();
+            continue;
+        }
+        if amf.contexts.overdue().is_some() {
             continue;
         }
         amf.store_load();
         let Some(members) = amf.other_members().await else { continue };
         let has_taken = take_offers(&amf, &members);
+        rebalancing::review(&amf, &members).await;
         let is_running = rebalancing::advance(&amf);
         if !is_running {
             rebalancing::begin_if_due(&amf, &members).await;
