@@ -126,6 +126,9 @@ impl CoreProcess {
         let mut family = family(self.child.id());
         if family.len() > 1 {
             family.remove(0);
+            // A part of the supervisor.
+            let fork_server = self.process_of("fork-server");
+            family.retain(|pid| Some(*pid) != fork_server);
         }
         usage(&family)
     }

@@ -26,7 +26,13 @@ async fn attack_on_the_api(arguments: &'static [&'static str]) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     if let Some(pid) = core.process_of("nf oam") {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let read = || std::fs::read_to_string(format!("/proc/{pid}/status"));
+        // The thread of the API may answer a moment before the process has given up its rights.
+        let mut status = read()?;
+        while !status.contains("CapPrm:\t0000000000000000") && Instant::now() < give_up {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            status = read()?;
+        }
         for line in ["CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "NoNewPrivs:\t1"] {
             ensure!(status.contains(line), "{line:?} is not in {status}");
         }

@@ -193,7 +193,8 @@ pub async fn drain(
 #[utoipa::path(
     post, path = "/functions/amf/rebalancing", tag = "network",
     responses(
-        (status = 200, body = Object, description = "how many UEs are registered, and to move"),
+        (status = 200, body = Object, description = "UEs that are registered, and to move; other \
+            AMFs that can take UEs; gNBs without an association with these"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "no AMF runs in this core"),
         (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
