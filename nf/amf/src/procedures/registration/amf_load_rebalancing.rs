@@ -300,10 +300,13 @@ pub(crate) fn taking(ue: &Ue, tmsi: u32) -> Option<UeHandle> {
 /// Other AMF: takes the UE whose message this is, if it is offered to this AMF. Returns the
 /// verified message.
 pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
-    let guti = guti_of(ue, nas).filter(|guti| ue.amf.served.allocated(guti))?;
     let amf = ue.amf.clone();
+    if !amf.contexts.has_other_members() {
+        return None;
+    }
+    let guti = guti_of(ue, nas).filter(|guti| amf.served.allocated(guti))?;
     // From here no other task takes the UE.
-    if !amf.contexts.has_other_members() || !amf.tables.claim_free_tmsi(guti.tmsi(), &ue.handle) {
+    if !amf.tables.claim_free_tmsi(guti.tmsi(), &ue.handle) {
         return None;
     }
     let members = amf.other_members().await;
