@@ -122,7 +122,8 @@ fn yaml(folder: &Path, database: &str, deployment: Deployment, member: u8, name:
         let others: Vec<String> =
             (1..members).map(|member| format!("{}/32", host(1, member))).collect();
         let allowed = [vec!["127.0.0.7/32".to_string()], others].concat().join(", ");
-        let sessions = deployment.ues.max(1000);
+        // A UPF at nine tenths of its limit counts as overloaded, and gets no further session.
+        let sessions = (deployment.ues + deployment.ues / 4).max(1000);
         text += &format!(
             "  n4: {{ allow: [{allowed}], sessions: {sessions} }}\n  kernel: {{ sessions: \
              {sessions} }}\n"

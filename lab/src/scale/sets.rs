@@ -372,7 +372,8 @@ fn report(
     };
     let fitted: Vec<(f64, f64)> =
         (4..=32).map(|n| f64::from(n) / 4.0).map(|n| (n, law.rate_of(n))).collect();
-    let linear: Vec<(f64, f64)> = [1.0, 8.0].map(|n| (n, n * law.rate)).to_vec();
+    // A point for each number: a series of two has no line.
+    let linear: Vec<(f64, f64)> = (1..=8).map(f64::from).map(|n| (n, n * law.rate)).collect();
     let delayed = all.iter().filter_map(|(deployment, measured)| {
         let Database::Postgres(Some(delay)) = deployment.database else { return None };
         let alone = measured.latency().ok()?;
