@@ -59,7 +59,10 @@ pub fn start() -> io::Result<Role> {
     if std::fs::read_dir("/proc/self/task")?.count() != 1 {
         return Ok(Role::Supervisor(None));
     }
-    nix::sys::prctl::set_child_subreaper(true)?;
+    if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
+        tracing::warn!(%error, "no fork server: functions are executed, and need more memory");
+        return Ok(Role::Supervisor(None));
+    }
     let (family, kind) = (AddressFamily::Unix, SockType::SeqPacket);
     let (socket, of_server) = socketpair(family, kind, None, SockFlag::SOCK_CLOEXEC)?;
     let supervisor = getpid();
