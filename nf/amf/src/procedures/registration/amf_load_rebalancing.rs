@@ -274,10 +274,10 @@ fn take_idle(amf: &Arc<Amf>, owner: AmfId, offer: &Offer) -> bool {
     amf.tables.add(&handle);
     let mut ue = Box::new(Ue::new(amf.clone(), handle, inbox, false));
     ue.set_started();
-    let offer = offer.clone();
+    let offered = Offered { owner, offer: offer.clone(), guti };
     martlet_sbi::trace::spawn(Default::default(), async move {
         // Boxed, so that the task of an idle UE stays small.
-        let taken = Box::pin(take(&mut ue, &owner, &offer, &guti, None)).await;
+        let taken = Box::pin(take(&mut ue, &offered, None)).await;
         ue.amf.rebalancing.set_taking(number, false);
         if taken.is_ok() {
             Box::pin(report_serving_amf(&mut ue)).await;
@@ -310,20 +310,29 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
         return None;
     }
     let members = amf.other_members().await;
-    let Some((owner, offer)) = members.and_then(|members| offer_of(&members, &guti)) else {
+    let Some(offered) = members.and_then(|members| offer_of(&members, guti)) else {
         amf.tables.release_tmsi(guti.tmsi(), ue.handle.number);
         return None;
     };
-    let inbound = take(ue, &owner, &offer, &guti, Some(nas)).await.ok()??;
+    let inbound = take(ue, &offered, Some(nas)).await.ok()??;
     report_serving_amf(ue).await;
     Some(inbound)
 }
 
-/// The offer of a UE with this 5G-GUTI, and the AMF that offers it.
-fn offer_of(members: &[(AmfId, Member)], guti: &Guti) -> Option<(AmfId, Offer)> {
+/// Other AMF: a UE that another AMF offers.
+struct Offered {
+    /// The AMF that offers it.
+    owner: AmfId,
+    offer: Offer,
+    /// Of this AMF.
+    guti: Guti,
+}
+
+/// The offer of a UE with this 5G-GUTI.
+fn offer_of(members: &[(AmfId, Member)], guti: Guti) -> Option<Offered> {
     members.iter().find_map(|(owner, member)| {
-        let offer = member.offers.iter().find(|offer| offer.guti() == Some(*guti))?;
-        Some((*owner, offer.clone()))
+        let offer = member.offers.iter().find(|offer| offer.guti() == Some(guti))?;
+        Some(Offered { owner: *owner, offer: offer.clone(), guti })
     })
 }
 
@@ -345,13 +354,11 @@ fn guti_of(ue: &Ue, nas: &Bytes) -> Option<Guti> {
 /// one.
 async fn take(
     ue: &mut Ue,
-    owner: &AmfId,
-    offer: &Offer,
-    guti: &Guti,
+    offered: &Offered,
     nas: Option<&Bytes>,
 ) -> Result<Option<Inbound>, &'static str> {
-    let procedure = Procedure::start("load_rebalancing");
-    match taken(ue, owner, offer, guti, nas).await {
+    let (procedure, guti) = (Procedure::start("load_rebalancing"), &offered.guti);
+    match taken(ue, offered, nas).await {
         Ok(inbound) => {
             metrics::rebalanced("in");
             tracing::debug!(supi = ue.label(), %guti, "UE taken from another AMF of the set");
@@ -371,27 +378,25 @@ async fn take(
 
 async fn taken(
     ue: &mut Ue,
-    owner: &AmfId,
-    offer: &Offer,
-    guti: &Guti,
+    offered: &Offered,
     nas: Option<&Bytes>,
 ) -> Result<Option<Inbound>, &'static str> {
     let amf = ue.amf.clone();
     // A message that is not the UE's takes nothing.
     if let Some(nas) = nas {
-        let stored = read(&amf, owner, offer).await?;
+        let stored = read(&amf, offered).await?;
         verify(&stored, nas).ok_or("not_verified")?;
     }
-    let peer = amf.former_amf(owner, guti).await.map_err(|_| "amf_unknown")?.peer;
+    let peer = amf.former_amf(&offered.owner, &offered.guti).await.map_err(|_| "amf_unknown")?.peer;
     let client = AmfCommunicationClient::new(peer.within(ANSWER_TIMEOUT));
-    let id = guti.to_string();
+    let id = offered.guti.to_string();
     let question = UeContextTransferReqData::new(
         TransferReason::MobiRegUeValidated,
         AccessType::ThreeGppAccess,
     );
     let given = client.ue_context_transfer(&id, Multipart::new(question)).await;
     given.map_err(|_| "not_given")?;
-    let inbound = match install(ue, owner, offer, guti, nas).await {
+    let inbound = match install(ue, offered, nas).await {
         Ok(inbound) => inbound,
         Err(why) => {
             let _ = report(&client, &id, UeContextTransferStatus::NotTransferred).await;
@@ -422,8 +427,8 @@ async fn report(
     client.registration_status_update(ue_context_id, update).await.map(|_| ())
 }
 
-async fn read(amf: &Arc<Amf>, owner: &AmfId, offer: &Offer) -> Result<PersistedUe, &'static str> {
-    let (amf, owner, offer) = (amf.clone(), *owner, offer.clone());
+async fn read(amf: &Arc<Amf>, offered: &Offered) -> Result<PersistedUe, &'static str> {
+    let (amf, owner, offer) = (amf.clone(), offered.owner, offered.offer.clone());
     let read = move || amf.read_offered(&owner, &offer);
     let read = tokio::task::spawn_blocking(read).await.ok().and_then(Result::ok).flatten();
     serde_json::from_slice(&read.ok_or("not_stored")?).map_err(|_| "not_readable")
@@ -432,18 +437,16 @@ async fn read(amf: &Arc<Amf>, owner: &AmfId, offer: &Offer) -> Result<PersistedU
 /// Makes the stored context this task's, and stores it under the name of this AMF.
 async fn install(
     ue: &mut Ue,
-    owner: &AmfId,
-    offer: &Offer,
-    guti: &Guti,
+    offered: &Offered,
     nas: Option<&Bytes>,
 ) -> Result<Option<Inbound>, &'static str> {
     let amf = ue.amf.clone();
-    let stored = read(&amf, owner, offer).await?;
+    let stored = read(&amf, offered).await?;
     let verified = match nas {
         Some(nas) => Some(verify(&stored, nas).ok_or("not_verified")?),
         None => None,
     };
-    if stored.guti().as_ref() != Some(guti) {
+    if stored.guti().as_ref() != Some(&offered.guti) {
         return Err("other_guti");
     }
     stored.take_over(ue).map_err(|_| "not_restorable")?;
