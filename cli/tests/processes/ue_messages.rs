@@ -48,12 +48,8 @@ async fn recorded(arguments: &'static [&'static str]) -> Result<()> {
     let name = if arguments.is_empty() { "messages" } else { "messages-split" };
     let site = api_site(name)?;
     let core = site.start(arguments)?;
-    let give_up = Instant::now() + Duration::from_secs(20);
-    while !site.0.join("api.sock").exists() {
-        ensure!(Instant::now() < give_up, "no API");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
     let api = Caller::socket(&site);
+    api.until_it_answers().await?;
     let ask = |method: &'static str, path: String, body: Option<Value>| {
         let api = api.clone();
         tokio::task::spawn_blocking(move || api.request(method, &path, body))

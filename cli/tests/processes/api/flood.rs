@@ -20,15 +20,11 @@ async fn attack_on_the_api(arguments: &'static [&'static str]) -> Result<()> {
     let name = if arguments.is_empty() { "api-flood" } else { "api-flood-split" };
     let site = api_site(name)?;
     let core = site.start(arguments)?;
-    let give_up = Instant::now() + Duration::from_secs(20);
-    while Caller::socket(&site).get("/version").is_err() {
-        ensure!(Instant::now() < give_up, "no API");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    Caller::socket(&site).until_it_answers().await?;
     if let Some(pid) = core.process_of("nf oam") {
         let read = || std::fs::read_to_string(format!("/proc/{pid}/status"));
         // The thread of the API may answer a moment before the process has given up its rights.
-        let mut status = read()?;
+        let (mut status, give_up) = (read()?, Instant::now() + Duration::from_secs(20));
         while !status.contains("CapPrm:\t0000000000000000") && Instant::now() < give_up {
             tokio::time::sleep(Duration::from_millis(20)).await;
             status = read()?;

@@ -88,6 +88,16 @@ impl Caller {
         Caller::default()
     }
 
+    /// Waits until the API answers: it starts last.
+    pub async fn until_it_answers(&self) -> Result<()> {
+        let give_up = Instant::now() + Duration::from_secs(20);
+        while self.get("/version").is_err() {
+            ensure!(Instant::now() < give_up, "no API");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
     pub fn headers(&self) -> &[(String, String)] {
         &self.headers
     }

@@ -144,18 +144,10 @@ fn a_core_with_a_user_for_each_function_restores_files_with_their_owners() {
         let config = config.replace("oam: {", "oam: { api: { enabled: true },");
         std::fs::write(site.config(), format!("{config}security: {{ user: \"{USER}\" }}\n"))?;
         std::os::unix::fs::chown(&site.0, Some(USER), Some(USER))?;
-        let listens = async |api: &Caller| -> Result<()> {
-            let give_up = Instant::now() + Duration::from_secs(20);
-            while api.request("GET", "/restores", None).is_err() {
-                ensure!(Instant::now() < give_up, "the API does not listen");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            Ok(())
-        };
         let core = site.start(&["--split"])?;
         let api = Caller::socket(&site);
         let gnb = gnb().await?;
-        listens(&api).await?;
+        api.until_it_answers().await?;
         let before = api.get(FIRST)?;
         let owners = || -> Result<Vec<(u32, u32, u32)>> {
             let of = |name: &str| {
@@ -170,7 +162,7 @@ fn a_core_with_a_user_for_each_function_restores_files_with_their_owners() {
         stage(&api, &folder)?;
         core.stop()?;
         let core = site.start(&["--split"])?;
-        listens(&api).await?;
+        api.until_it_answers().await?;
         is_restored(&api, &before)?;
         ensure!(owners()? == owned, "{:?} instead of {owned:?}", owners()?);
         let gnb = gnb.connect_again().await?;

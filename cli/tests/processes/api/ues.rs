@@ -32,12 +32,8 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
     let name = if arguments.is_empty() { "api-ues" } else { "api-split" };
     let site = api_site(name)?;
     let core: CoreProcess = site.start(arguments)?;
-    let give_up = Instant::now() + Duration::from_secs(20);
-    while !site.0.join("api.sock").exists() {
-        ensure!(Instant::now() < give_up, "no API");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
     let api = Caller::socket(&site);
+    api.until_it_answers().await?;
     let reader = subscribe(&site, None)?;
     let gnb = gnb().await?;
     let ue = ue(&gnb, 1)?;
