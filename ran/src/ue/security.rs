@@ -27,9 +27,12 @@ pub struct Security {
     pub current: Option<FullContext>,
     /// The partial context of an authentication, before a security mode command activates it.
     pub partial: Option<(u8, KAmf)>,
-    /// Uplink NAS COUNT of the message that K_gNB is derived with (TS 33.501, annex A.9): that of
-    /// the last initial NAS message or SECURITY MODE COMPLETE.
+    /// Uplink NAS COUNT of the last initial NAS message of this N1 signalling connection, or of
+    /// SECURITY MODE COMPLETE: K_gNB is derived with it (TS 33.501, annex A.9).
     access_count: Option<NasCount>,
+    /// Uplink NAS COUNT of the first initial NAS message, if another one follows it before access
+    /// stratum security begins. Either message may trigger it (TS 33.501, 6.8.1.2.2).
+    first_count: Option<NasCount>,
     /// The key chain of the access stratum, once a gNB has a K_gNB.
     access: Option<AccessChain>,
     /// NAS messages with integrity protection have been exchanged on this N1 signalling
@@ -50,14 +53,17 @@ enum Last {
 }
 
 impl Security {
-    /// Begins the key chain with the K_gNB of a gNB.
-    pub fn begin_access(&mut self) {
-        let chain = self.current.as_ref().zip(self.k_gnb());
+    /// Begins the key chain with the K_gNB of a gNB; with the UE's own, if the gNB's differs from
+    /// it.
+    pub fn begin_access(&mut self, of_gnb: &[u8]) {
+        let k_gnb = self.k_gnbs().find(|k_gnb| k_gnb.as_octets() == of_gnb);
+        let chain = self.current.as_ref().zip(k_gnb.or_else(|| self.k_gnb()));
         self.access = chain.map(|(current, k_gnb)| AccessChain {
             kamf: current.kamf.clone(),
             ncc: 0,
             last: Last::KGnb(k_gnb),
         });
+        self.first_count = None;
     }
 
     /// The context of a new K_AMF from the NAS container of a handover (TS 24.501, 4.4.3.3). `None`
@@ -105,11 +111,23 @@ impl Security {
         false
     }
 
-    /// K_gNB as the UE derives it for access stratum security; `None` before there is a security
-    /// context in use.
+    /// K_gNB as the UE derives it for access stratum security that the last message triggers;
+    /// `None` before there is a security context in use.
     pub fn k_gnb(&self) -> Option<KGnb> {
-        let current = self.current.as_ref()?;
-        Some(derive_kgnb(&current.kamf, self.access_count?))
+        self.k_gnbs().next()
+    }
+
+    /// Whether the K_gNB of a gNB is one that the UE derives, too. True before there is a security
+    /// context in use.
+    pub fn has_k_gnb(&self, of_gnb: &[u8]) -> bool {
+        self.k_gnb().is_none() || self.k_gnbs().any(|k_gnb| k_gnb.as_octets() == of_gnb)
+    }
+
+    /// K_gNB for each message that may trigger access stratum security, the last message first.
+    fn k_gnbs(&self) -> impl Iterator<Item = KGnb> {
+        let counts = self.access_count.into_iter().chain(self.first_count);
+        let current = self.current.as_ref();
+        counts.filter_map(move |count| Some(derive_kgnb(&current?.kamf, count)))
     }
 
     /// ngKSI of the current context; 7 without one.
@@ -138,27 +156,27 @@ impl Security {
     }
 
     /// Protects an initial NAS message: integrity protected, its non-cleartext IEs ciphered in a
-    /// NAS message container (TS 24.501, 4.4.6). The COUNT of this message starts access stratum
-    /// security.
+    /// NAS message container (TS 24.501, 4.4.6). This message may trigger access stratum security.
     pub fn protect_initial(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
-        match &mut self.current {
-            Some(full) => {
-                let count = full.context.nas_count(Direction::Uplink, ACCESS);
-                let nas = full.context.protect_initial(message)?;
-                self.access_count = count;
-                Ok(nas)
+        let current = self.current.as_ref();
+        let count = current.and_then(|full| full.context.nas_count(Direction::Uplink, ACCESS));
+        let nas = self.protect_following(message)?;
+        if count.is_some() {
+            if self.access.is_none() {
+                self.first_count = self.first_count.or(self.access_count);
             }
-            None => message.encode(),
+            self.access_count = count;
         }
+        Ok(nas)
     }
 
-    /// Protects a message that follows an unanswered initial message like that one. K_gNB is still
-    /// derived from the COUNT of the initial message (TS 33.501, A.9).
+    /// Protects a message that follows an unanswered initial message like that one, but triggers no
+    /// access stratum security: K_gNB is still derived from the COUNT of the initial message.
     pub fn protect_following(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
-        let count = self.access_count;
-        let nas = self.protect_initial(message);
-        self.access_count = count;
-        nas
+        match &mut self.current {
+            Some(full) => full.context.protect_initial(message),
+            None => message.encode(),
+        }
     }
 
     /// Protects SECURITY MODE COMPLETE, the first message under a new context (security header type
@@ -176,7 +194,7 @@ impl Security {
         let sht =
             Nas5gsSecurityHeaderType::IntegrityProtectedAndCipheredWithNewFiveGNasSecurityContext;
         let nas = full.context.protect(message, sht, Direction::Uplink)?;
-        self.access_count = count;
+        (self.access_count, self.first_count) = (count, None);
         Ok(nas)
     }
 
@@ -256,8 +274,10 @@ impl Security {
         *self = Security::default();
     }
 
-    /// The N1 signalling connection was released: the next one starts with an initial NAS message.
+    /// The N1 signalling connection was released: the next one starts with an initial NAS message,
+    /// and the keys of the access stratum are deleted.
     pub fn connection_released(&mut self) {
         self.secured = false;
+        (self.access_count, self.first_count, self.access) = (None, None, None);
     }
 }

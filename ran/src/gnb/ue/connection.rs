@@ -71,12 +71,7 @@ impl UeContext {
     /// Whether the AMF's K_gNB equals the UE's. True if the gNB does not check it, or the UE has no
     /// security context.
     pub(crate) fn k_gnb_agrees(&self, key: &[u8]) -> bool {
-        !self.gnb.config().check_k_gnb
-            || self
-                .nas
-                .security()
-                .k_gnb()
-                .is_none_or(|expected| expected.as_octets().as_slice() == key)
+        !self.gnb.config().check_k_gnb || self.nas.security().has_k_gnb(key)
     }
 
     /// Records a sample of a procedure that started at `start`.

@@ -3,8 +3,10 @@ use super::network::*;
 use super::sessions::establish;
 use crate::ue::{
     Abort, Action, EstablishmentCause, Event, IdleBehaviour, MmState, ServicePurpose, SessionCause,
+    UeNas,
 };
 use martlet_nas::*;
+use martlet_security::nas_5gs::{derive_kgnb, derive_nh};
 use std::time::Instant;
 
 #[test]
@@ -26,7 +28,7 @@ fn a_service_request_for_data_lists_its_sessions() {
     // K_gNB is derived from the COUNT of this message: REGISTRATION COMPLETE and the
     // session's request precede it.
     let count = NasCount::new(3).unwrap();
-    let expected = martlet_security::nas_5gs::derive_kgnb(network.kamf.as_ref().unwrap(), count);
+    let expected = derive_kgnb(network.kamf.as_ref().unwrap(), count);
     assert_eq!(k_gnb.as_octets(), expected.as_octets());
 
     let accept = NasServiceAccept::new()
@@ -36,6 +38,42 @@ fn a_service_request_for_data_lists_its_sessions() {
     let expected =
         Event::ServiceAccepted { active_sessions: Some(vec![psi]), failed_reactivation: vec![] };
     assert_eq!(events(actions(&mut ue)), [expected]);
+}
+
+#[test]
+fn either_of_two_unanswered_requests_may_trigger_access_stratum_security() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    // First by the SERVICE REQUEST, then by the registration that follows it.
+    for (first, trigger) in [(2, 2), (4, 5)] {
+        ue.connection_released(now);
+        actions(&mut ue);
+        assert!(ue.security().k_gnb().is_none(), "the keys of the last connection are deleted");
+        ue.paged(now);
+        ue.register(RegistrationType::MobilityRegistrationUpdating, now).unwrap();
+        let both = actions(&mut ue);
+        for nas in sent(&both) {
+            network.unprotect(nas);
+        }
+        let k_gnb = |count: u32| {
+            let count = NasCount::new(count).unwrap();
+            derive_kgnb(network.kamf.as_ref().unwrap(), count)
+        };
+        let has = |ue: &UeNas, count| ue.security().has_k_gnb(k_gnb(count).as_octets());
+        let accepted = |ue: &UeNas| (1..8).filter(|count| has(ue, *count)).collect::<Vec<_>>();
+        assert_eq!(accepted(&ue), [first, first + 1]);
+        ue.security_mut().begin_access(k_gnb(trigger).as_octets());
+        let next = derive_nh(network.kamf.as_ref().unwrap(), &k_gnb(trigger));
+        assert!(ue.security_mut().take_next_hop(1, next.as_octets()));
+        // A later K_gNB belongs to a message that follows.
+        assert_eq!(accepted(&ue), [first + 1]);
+        let accept = network.protect(NasServiceAccept::new());
+        ue.receive(&accept, now);
+        let result = NasFGsRegistrationResult::from_result(RegistrationResult::ThreeGppAccess);
+        let accept = network.protect(NasRegistrationAccept::new(result));
+        ue.receive(&accept, now);
+        assert_eq!(ue.state(), MmState::Registered);
+    }
 }
 
 #[test]

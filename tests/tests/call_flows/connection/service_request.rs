@@ -1,8 +1,8 @@
 //! Service request by the UE (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1).
 use crate::connection::paging::receives;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use martlet::core::Sbi;
-use martlet_ran::ue::ServicePurpose;
+use martlet_ran::ue::{RegistrationType, ServicePurpose};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, ping, reaches};
 
 #[test]
@@ -25,7 +25,13 @@ fn uplink_data_of_an_idle_ue_activates_its_user_plane() {
         );
         reaches(&ue, 1, GATEWAY).await?;
         ensure!(ue.status().await?.active_user_planes == [1], "the user plane is not active");
-        Ok(())
+        // A registration follows before the AMF answers: K_gNB is that of the service request.
+        ue.release_to_idle().await?;
+        let update = ue.register_as(RegistrationType::MobilityRegistrationUpdating);
+        let (served, updated) = tokio::join!(ue.service_request(), update);
+        served.context("the service request")?;
+        updated.context("the registration after it")?;
+        reaches(&ue, 1, GATEWAY).await
     });
 }
 

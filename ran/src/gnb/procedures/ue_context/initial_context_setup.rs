@@ -47,7 +47,7 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
             }
         }
     }
-    ue.nas.security_mut().begin_access();
+    ue.nas.security_mut().begin_access(key.0.as_octets());
     let mut response = build_ngap!(
         SuccessfulOutcome,
         InitialContextSetup,

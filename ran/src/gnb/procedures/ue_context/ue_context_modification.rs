@@ -10,10 +10,12 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
         opt key: SecurityKey = SecurityKey(key) => key,
     );
-    let agrees = key.is_none_or(|key| ue.k_gnb_agrees(key.0.as_octets()));
+    let agrees = key.as_ref().is_none_or(|key| ue.k_gnb_agrees(key.0.as_octets()));
     let answer = match agrees {
         true => {
-            ue.nas.security_mut().begin_access();
+            if let Some(key) = key {
+                ue.nas.security_mut().begin_access(key.0.as_octets());
+            }
             build_ngap!(
                 SuccessfulOutcome,
                 UEContextModification,
