@@ -1,0 +1,344 @@
+//! NF discovery (TS 29.510, 5.3): selects a producer from cached results of the NRF, and drops
+//! producers that fail.
+use crate::binding::Binding;
+use api_root::candidate;
+use martlet_interop::{Quirk, SbiQuirk};
+use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams};
+use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
+use replacement::Members;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, OnceCell, watch};
+
+mod api_root;
+mod criteria;
+mod replacement;
+mod status_notifications;
+pub(crate) use api_root::root_of_instance;
+pub use criteria::Criteria;
+
+/// Maximum number of cached results.
+const CACHE_SIZE: usize = 512;
+/// Time that a failed producer is avoided while there is another.
+const AVOIDANCE: Duration = Duration::from_secs(10);
+/// Validity of an empty result: the producer may be starting.
+const EMPTY_VALIDITY: Duration = Duration::from_millis(50);
+
+/// Timeout of a discovery request that has an earlier answer.
+const STALE_AFTER: Duration = Duration::from_secs(1);
+/// Validity of an earlier answer while the NRF does not answer.
+const STALE_VALIDITY: Duration = Duration::from_secs(1);
+/// How long a discovery request without an earlier answer is repeated, and the pause between two.
+const NRF_RETRIES: Duration = Duration::from_secs(3);
+const NRF_RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+/// A result of the NRF.
+struct DiscoveryResult {
+    /// In the NRF's order, the equally good ones first.
+    roots: Vec<ApiRoot>,
+    /// The number of producers as good as the first.
+    equals: usize,
+    until: Instant,
+}
+
+/// Concurrent callers share a cell, and so a request.
+type Cell = Arc<OnceCell<DiscoveryResult>>;
+
+struct CacheEntry {
+    target: NfType,
+    cell: Cell,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<String, CacheEntry>,
+    suspects: HashMap<ApiRoot, Instant>,
+    /// The `nfInstanceId` of producers.
+    instances: HashMap<ApiRoot, String>,
+    /// The bindings of producers.
+    sets: HashMap<ApiRoot, Binding>,
+    /// The members of NF sets.
+    members: HashMap<String, Members>,
+    /// The replacement of a failed set member, and until when it is valid.
+    replacements: HashMap<ApiRoot, (ApiRoot, Instant)>,
+    /// Producers that are being probed.
+    probed: HashSet<ApiRoot>,
+    /// The service and the producers of the last answers, by query.
+    last_known: HashMap<String, (&'static str, Vec<ApiRoot>)>,
+    /// NF types with a subscription to status changes, and whether the NRF confirmed it.
+    subscribed: HashMap<NfType, bool>,
+}
+
+/// The discovery of one function.
+pub(crate) struct Discovery {
+    requester: NfType,
+    nrf: Peer,
+    own_root: ApiRoot,
+    /// Refuse deviations of other network functions.
+    is_strict: bool,
+    state: Mutex<State>,
+    /// Selects among equal producers.
+    round_robin: AtomicUsize,
+    /// The NRF did not answer a discovery request.
+    nrf_failed: Notify,
+    /// Whether the NRF has the own profile: it sends notifications to registered functions only.
+    registered: watch::Sender<bool>,
+}
+
+impl Discovery {
+    pub(crate) fn new(requester: NfType, nrf: Peer, own_root: ApiRoot) -> Self {
+        Discovery {
+            requester,
+            nrf,
+            own_root,
+            is_strict: false,
+            state: Mutex::default(),
+            round_robin: AtomicUsize::new(0),
+            nrf_failed: Notify::new(),
+            registered: watch::Sender::new(false),
+        }
+    }
+
+    /// The same with `sbi.strict`.
+    pub(crate) fn strict(self, is_strict: bool) -> Self {
+        Discovery { is_strict, ..self }
+    }
+
+    /// [`candidate`], unless it deviates and deviations are refused.
+    fn candidate(&self, profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
+        let candidate = candidate(profile, api)?;
+        if candidate.is_absolute {
+            if self.is_strict {
+                return None;
+            }
+            SbiQuirk::AbsoluteApiPrefix.met(self.requester.as_str(), &candidate.root.authority);
+        }
+        let mut state = self.state();
+        let id = profile.nf_instance_id.as_str();
+        let known = state.instances.get(&candidate.root).map(String::as_str);
+        if known != Some(id) && (known.is_some() || state.instances.len() < CACHE_SIZE) {
+            state.instances.insert(candidate.root.clone(), id.into());
+        }
+        Some((candidate.priority, candidate.root))
+    }
+
+    /// The `nfInstanceId` of a producer that the NRF named.
+    pub(crate) fn instance_of(&self, root: &ApiRoot) -> Option<String> {
+        self.state().instances.get(root).cloned()
+    }
+
+    /// Returns when the NRF did not answer a discovery request.
+    pub(crate) async fn nrf_failed(&self) {
+        self.nrf_failed.notified().await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The API root of a producer.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        target: NfType,
+        api: &'static str,
+        criteria: &Criteria,
+    ) -> Result<ApiRoot, Problem> {
+        self.find_for(None, target, api, criteria).await
+    }
+
+    /// The API root of a producer; the same one for the same `affinity`.
+    pub(crate) async fn find_for(
+        self: &Arc<Self>,
+        affinity: Option<&str>,
+        target: NfType,
+        api: &'static str,
+        criteria: &Criteria,
+    ) -> Result<ApiRoot, Problem> {
+        let query = || criteria.query(target.clone(), self.requester.clone(), api);
+        // Most requests have no criteria: they need no query to find the cached result.
+        let mut key = String::new();
+        match *criteria == Criteria::default() {
+            true => key.push_str(api),
+            false => query().to_query().append_to(&mut key),
+        }
+        let name = key.clone();
+        let cell = self.cell(key, &target);
+        let found = match cell.get() {
+            Some(found) => found,
+            None => {
+                let ask = || self.request_or_last_known(&name, query, &target, api);
+                cell.get_or_try_init(ask).await?
+            }
+        };
+        self.choose(found, affinity).ok_or_else(|| {
+            Problem::new(504, "TARGET_NF_NOT_REACHABLE")
+                .detail(format!("the NRF has no matching {target} with {api}"))
+        })
+    }
+
+    /// Requests producers from the NRF. While the NRF does not answer, those of the last answer
+    /// are used; a function that has none waits a while for the NRF.
+    async fn request_or_last_known(
+        self: &Arc<Self>,
+        key: &str,
+        query: impl Fn() -> SearchQuery,
+        target: &NfType,
+        api: &'static str,
+    ) -> Result<DiscoveryResult, Problem> {
+        let known = self.state().last_known.get(key).map(|(_, roots)| roots.clone());
+        let nrf = if known.is_some() { self.nrf.within(STALE_AFTER) } else { self.nrf.clone() };
+        let give_up = Instant::now() + NRF_RETRIES;
+        loop {
+            let problem = match self.ask(&nrf, query(), target.clone(), api).await {
+                Ok(found) => {
+                    let mut state = self.state();
+                    let has_room = state.last_known.len() < CACHE_SIZE;
+                    if !found.roots.is_empty() && (has_room || known.is_some()) {
+                        state.last_known.insert(key.to_string(), (api, found.roots.clone()));
+                    }
+                    return Ok(found);
+                }
+                Err(problem) => problem,
+            };
+            if !is_absence(&problem) {
+                return Err(problem);
+            }
+            self.nrf_failed.notify_waiters();
+            if let Some(roots) = known {
+                let (equals, until) = (1, Instant::now() + STALE_VALIDITY);
+                return Ok(DiscoveryResult { roots, equals, until });
+            }
+            if Instant::now() >= give_up {
+                return Err(problem);
+            }
+            tokio::time::sleep(NRF_RETRY_PAUSE).await;
+        }
+    }
+
+    /// The valid cell of a query, or a new one.
+    fn cell(&self, key: String, target: &NfType) -> Cell {
+        let mut state = self.state();
+        let now = Instant::now();
+        let valid = |entries: &CacheEntry| entries.cell.get().is_none_or(|found| found.until > now);
+        if let Some(entries) = state.entries.get(&key).filter(|entries| valid(entries)) {
+            return entries.cell.clone();
+        }
+        if state.entries.len() >= CACHE_SIZE {
+            state.entries.retain(|_, entries| valid(entries));
+        }
+        if state.entries.len() >= CACHE_SIZE {
+            state.entries.clear();
+        }
+        let cell = Cell::default();
+        state.entries.insert(key, CacheEntry { target: target.clone(), cell: cell.clone() });
+        cell
+    }
+
+    async fn ask(
+        self: &Arc<Self>,
+        nrf: &Peer,
+        query: SearchQuery,
+        target: NfType,
+        api: &str,
+    ) -> Result<DiscoveryResult, Problem> {
+        let is_subscribed = self.subscribed(&target);
+        let result = NfDiscoveryClient::new(nrf.clone()).search_nf_instances(query).await?;
+        let mut candidates: Vec<_> =
+            result.nf_instances.iter().filter_map(|profile| self.candidate(profile, api)).collect();
+        for profile in &result.nf_instances {
+            if let (Some((_, root)), Some(binding)) =
+                (self.candidate(profile, api), Binding::of(profile))
+            {
+                self.add_binding(&root, binding);
+            }
+        }
+        candidates.sort_by_key(|(priority, _)| *priority);
+        let equals =
+            candidates.iter().take_while(|(priority, _)| *priority == candidates[0].0).count();
+        let roots: Vec<ApiRoot> = candidates.into_iter().map(|(_, root)| root).collect();
+        let valid = match (roots.is_empty(), is_subscribed) {
+            (false, _) => Duration::from_secs(result.validity_period.into()),
+            (true, true) => EMPTY_VALIDITY,
+            // A producer that registers before the subscription is confirmed would be missed.
+            (true, false) => Duration::ZERO,
+        };
+        Ok(DiscoveryResult { roots, equals, until: Instant::now() + valid })
+    }
+
+    /// Selects among the best producers that are not avoided: the one of an affinity, else the next
+    /// one in turn. If all are avoided, selects any.
+    fn choose(&self, found: &DiscoveryResult, affinity: Option<&str>) -> Option<ApiRoot> {
+        let mut state = self.state();
+        let now = Instant::now();
+        state.suspects.retain(|_, until| *until > now);
+        let trusted = |root: &&ApiRoot| !state.suspects.contains_key(*root);
+        let best: Vec<&ApiRoot> = found.roots[..found.equals].iter().filter(trusted).collect();
+        if let Some(affinity) = affinity.filter(|_| best.len() > 1) {
+            // Rendezvous hashing: an affinity moves only when its producer is not among the best.
+            return best.into_iter().max_by_key(|root| weight(affinity, root)).cloned();
+        }
+        if !best.is_empty() {
+            return Some(
+                best[self.round_robin.fetch_add(1, Ordering::Relaxed) % best.len()].clone(),
+            );
+        }
+        found.roots.iter().find(trusted).or(found.roots.first()).cloned()
+    }
+
+    /// The first of these producers that is not avoided.
+    pub(crate) fn trusted<'a>(&self, roots: &'a [ApiRoot]) -> Option<&'a ApiRoot> {
+        let (state, now) = (self.state(), Instant::now());
+        roots.iter().find(|root| state.suspects.get(*root).is_none_or(|until| *until <= now))
+    }
+
+    /// Starts a probe. False if one is in progress.
+    pub(crate) fn begin_probe(&self, root: &ApiRoot) -> bool {
+        self.state().probed.insert(root.clone())
+    }
+
+    /// Ends a probe.
+    pub(crate) fn end_probe(&self, root: &ApiRoot) {
+        self.state().probed.remove(root);
+    }
+
+    /// A producer failed: drops the results that contain it, and avoids it for a while.
+    pub(crate) fn mark_failed(&self, root: &ApiRoot) {
+        self.forget(root);
+        let mut state = self.state();
+        if state.suspects.len() < CACHE_SIZE {
+            state.suspects.insert(root.clone(), Instant::now() + AVOIDANCE);
+        }
+    }
+
+    /// Drops the results that contain a producer.
+    pub(crate) fn forget(&self, root: &ApiRoot) {
+        self.state().entries.retain(|_, entries| {
+            entries.cell.get().is_none_or(|found| !found.roots.contains(root))
+        });
+    }
+
+    /// The NRF was restarted: drops all results and subscriptions.
+    pub(crate) fn reset(&self) {
+        let mut state = self.state();
+        state.entries.clear();
+        state.subscribed.clear();
+    }
+}
+
+/// The weight of a producer for an affinity (FNV-1a).
+fn weight(affinity: &str, root: &ApiRoot) -> u64 {
+    let bytes = affinity.bytes().chain([0]).chain(root.authority.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // Otherwise the last bytes alone would decide.
+    hash ^ (hash >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Whether a call failed since its peer does not answer.
+pub fn is_absence(problem: &Problem) -> bool {
+    problem.transport.is_some() || problem.cause() == "TIMED_OUT_REQUEST"
+}

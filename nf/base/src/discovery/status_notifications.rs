@@ -1,0 +1,74 @@
+//! Notifications of the NRF about changed producers (TS 29.510, 5.2.2.5 and 5.2.2.6).
+use super::Discovery;
+use martlet_sbi::{Problem, Route};
+use martlet_sbi_api::nnrf_nfmanagement::{
+    NfManagementClient, NfType, NotificationData, SubscrCond, SubscriptionData,
+};
+use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCallback};
+use std::sync::Arc;
+
+impl Discovery {
+    /// The route of the NRF's status notifications.
+    pub(crate) fn routes(self: &Arc<Self>) -> Vec<Route> {
+        NNRF_NFSTATUS_CALLBACK.routes(self.clone())
+    }
+
+    /// Whether status changes of an NF type are notified. Subscribes if not yet done.
+    pub(super) fn subscribed(self: &Arc<Self>, target: &NfType) -> bool {
+        let known = self.state().subscribed.get(target).copied();
+        if known.is_none() {
+            self.state().subscribed.insert(target.clone(), false);
+            martlet_tasks::spawn(self.clone().subscribe(target.clone()));
+        }
+        known.unwrap_or(false)
+    }
+
+    /// The own profile is registered, or no longer.
+    pub(crate) fn set_registered(&self, registered: bool) {
+        self.registered.send_replace(registered);
+    }
+
+    /// Subscribes to status changes of an NF type.
+    async fn subscribe(self: Arc<Self>, target: NfType) {
+        let mut registered = self.registered.subscribe();
+        // The sender lives as long as this.
+        let _ = registered.wait_for(|registered| *registered).await;
+        drop(registered);
+        let data = SubscriptionData {
+            nf_status_notification_uri: format!(
+                "{}/nnrf-nfstatus-callback/v1/nf-status",
+                self.own_root
+            ),
+            subscr_cond: Some(SubscrCond::nf_type(target.clone())),
+            req_nf_type: Some(self.requester.clone()),
+            ..Default::default()
+        };
+        let outcome = NfManagementClient::new(self.nrf.clone()).create_subscription(data).await;
+        match outcome {
+            Ok(_) => drop(self.state().subscribed.insert(target, true)),
+            Err(problem) => {
+                tracing::debug!(
+                    %problem,
+                    %target,
+                    "subscription to status changes failed; results expire by their validity only"
+                );
+                self.state().subscribed.remove(&target);
+            }
+        }
+    }
+}
+
+impl NfStatusCallback for Discovery {
+    async fn nf_status_notify(&self, body: NotificationData) -> Result<(), Problem> {
+        let mut state = self.state();
+        state.members.clear();
+        state.replacements.clear();
+        match body.nf_profile.as_ref().map(|profile| &profile.nf_type) {
+            Some(changed) => state.entries.retain(|_, entries| entries.target != *changed),
+            // The notification has no type of an instance that deregistered. Results that are
+            // dropped without need are only requested again.
+            None => state.entries.clear(),
+        }
+        Ok(())
+    }
+}
