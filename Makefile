@@ -135,7 +135,7 @@ SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && 
 
 # Sessions of every kind, and all that a switch does with them.
 SWITCH_SELECTION = user_plane:: session:: connection:: \
-	handover::n2_handover:: handover::xn_handover:: handover::packet_loss:: handover::failure:: \
+	handover::n2_handover:: handover::xn_handover:: handover::packet_loss:: handover::handover_failure:: \
 	handover::handover_cancel:: handover::leaks:: handover::intermediate_upf:: \
 	n4::upf n4::association_release:: n4::malformed:: ue_lifecycle::
 

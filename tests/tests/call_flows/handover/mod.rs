@@ -1,6 +1,6 @@
 //! Handover (TS 23.502, 4.9.1).
-pub mod failure;
 pub mod handover_cancel;
+pub mod handover_failure;
 pub mod inter_amf_handover;
 pub mod intermediate_upf;
 pub mod leaks;

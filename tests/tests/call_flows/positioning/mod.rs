@@ -3,7 +3,7 @@ mod amf_change;
 mod location_reporting;
 mod location_request;
 mod malformed;
-mod nrppa;
+mod nrppa_transport;
 mod quic;
 mod unauthenticated;
 mod user_plane;

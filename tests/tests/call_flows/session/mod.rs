@@ -1,14 +1,14 @@
 //! PDU sessions (TS 23.502, 4.3) and their charging.
 pub mod anchor_relocation;
 pub mod branching;
-pub mod charging;
+pub mod charging_session;
 pub mod ethernet;
 pub mod framed_routes;
+pub mod gsm_status;
 pub mod network_requested_modification;
 pub mod pdu_session_establishment;
 pub mod pdu_session_release;
 pub mod rejection;
-pub mod status;
 pub mod ue_requested_modification;
 pub mod unstructured;
 

@@ -1,0 +1,54 @@
+//! Quirks of gNBs on N2.
+use super::{SOON, check, with_strictness};
+use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use anyhow::{Result, bail, ensure};
+use martlet::core::Sbi;
+use martlet_interop::N2Quirk;
+use martlet_ngap::NgapPduKind as Kind;
+use martlet_tests::{RawGnb, TestCore, eventually};
+use std::net::IpAddr;
+
+#[test]
+fn n2_quirks_are_tolerated_unless_strict() {
+    check(
+        |_| "amf",
+        |quirk, is_strict, core| match quirk {
+            N2Quirk::ElementOrder => Box::pin(element_order(is_strict, core)),
+            N2Quirk::OffloadedChecksum => Box::pin(offloaded_checksum(is_strict, core)),
+        },
+    );
+}
+
+/// As PacketRusher's gNB.
+async fn element_order(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let core = core.insert(TestCore::start(Sbi::Local, with_strictness(is_strict)).await?);
+    let gnb = RawGnb::set_up(core, 1).await?;
+    gnb.send(gnb.disordered_initial_ue_message(1, &from_hex(REGISTRATION_REQUEST))).await?;
+    match gnb.next().await?.kind() {
+        Kind::Initiating_DownlinkNASTransport => Ok(true),
+        Kind::Initiating_ErrorIndication => Ok(false),
+        other => bail!("{other:?}"),
+    }
+}
+
+/// As the kernel's SCTP, which leaves the checksum to the loopback interface: the four messages of
+/// the association setup (RFC 9260, 5.1) with the checksum 0.
+async fn offloaded_checksum(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let core = core.insert(
+        TestCore::start(Sbi::Local, |config| {
+            config.amf.n2.stack = martlet_amf::SctpStackConfig::Usrsctp;
+            with_strictness(is_strict)(config);
+        })
+        .await?,
+    );
+    let IpAddr::V4(amf) = core.config().amf.n2.bind[0] else { bail!("IPv4 is needed") };
+    let peer = crate::n2::unchecked_sctp::UncheckedPeer::open(amf)?;
+    let Some(cookie) = peer.init(SOON).await? else { return Ok(false) };
+    ensure!(peer.echo(&cookie, SOON).await?, "no COOKIE ACK");
+    let counted = || {
+        let status = core.status("amf");
+        status["quirks"].to_string().contains("offloaded_checksum").then_some(())
+    };
+    eventually("the quirk is counted", counted, || core.status("amf").to_string()).await?;
+    Ok(true)
+}

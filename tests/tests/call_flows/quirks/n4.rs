@@ -1,0 +1,51 @@
+//! Quirks of SMFs on N4.
+use super::{check, with_strictness};
+use crate::security::attack_n4::{NEIGHBOUR, Neighbour, claim_of};
+use anyhow::{Result, bail, ensure};
+use martlet::core::Sbi;
+use martlet_interop::N4Quirk;
+use martlet_pfcp::ie::{Cause, DestinationInterface};
+use martlet_pfcp::{Message, Packet as Pfcp};
+use martlet_tests::TestCore;
+use std::net::Ipv4Addr;
+
+#[test]
+fn n4_quirks_are_tolerated_unless_strict() {
+    check(
+        |_| "upf",
+        |quirk, is_strict, core| match quirk {
+            N4Quirk::ForwardWithoutHeader => Box::pin(forward_without_header(is_strict, core)),
+        },
+    );
+}
+
+/// As free5GC's SMF before the gNB has named its tunnel.
+async fn forward_without_header(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let core = core.insert(
+        TestCore::start(Sbi::Local, |config| {
+            crate::n4::malformed::allow_all(config);
+            with_strictness(is_strict)(config);
+        })
+        .await?,
+    );
+    ensure!(core.counts().user_planes == 0);
+    let smf = Neighbour::open().await?;
+    ensure!(smf.associate(1, NEIGHBOUR).await? == Some(Cause::ACCEPTED));
+    let mut request = claim_of(Ipv4Addr::new(10, 99, 0, 7));
+    for parameters in request.create_fars.iter_mut().flat_map(|far| &mut far.forwarding_parameters)
+    {
+        parameters.destination_interface =
+            DestinationInterface(martlet_pfcp::ie::Interface::Access);
+        parameters.outer_header_creation = None;
+    }
+    let Some(Message::SessionEstablishmentResponse(answer)) =
+        smf.request(Pfcp::session(0, 2, request)).await?
+    else {
+        bail!("no answer of the UPF")
+    };
+    match answer.cause {
+        Cause::ACCEPTED => Ok(true),
+        Cause::CONDITIONAL_IE_MISSING => Ok(false),
+        other => bail!("{other:?}"),
+    }
+}
