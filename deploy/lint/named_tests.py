@@ -5,6 +5,7 @@ backticks, as [file.rs](path/file.rs) `first`, `second`, means functions of that
 In docs/security.md each row of a table with a column "test" names a test: a function with an
 attribute `test`. A renamed test then fails here, not in the eyes of a reader. In CONFORMANCE.md
 each source file in the columns "code" and "test" has a function, and those of "test" are tests.
+Each file of a procedure of the AMF or SMF is in the column "code" of a row.
 """
 import functools
 import re
@@ -26,6 +27,8 @@ MACRO = re.compile(r"\b([a-z0-9_]+)\b")
 INSTEAD = re.compile(r"^(?:the same\b|by design\b)")
 SECURITY = "docs/security.md"
 CONFORMANCE = "CONFORMANCE.md"
+# Files of procedures; what several procedures share has no clause of its own.
+PROCEDURES = ["nf/amf/src/procedures/*/**/*.rs", "nf/smf/src/procedures/*/**/*.rs"]
 SOURCE = re.compile(r"\]\(([^)#\s]+\.rs)\)(?!,? `)")
 # Functions that one test calls in turn.
 CASES = re.compile(r"/\w+_cases/")
@@ -74,7 +77,7 @@ def rows(text: str):
 
 def conformance(text: str):
     """The faults of the columns "code" and "test", with their lines."""
-    titles = []
+    titles, linked = [], set()
     for number, line in enumerate(text.splitlines(), 1):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if not line.startswith("|"):
@@ -89,6 +92,13 @@ def conformance(text: str):
                 if column == "test" and not CASES.search(cell):
                     for fault in named(CONFORMANCE, cell, True):
                         yield number, fault
+                if column == "code":
+                    linked.update(link for link, _ in NAMED.findall(cell))
+    for pattern in PROCEDURES:
+        for path in sorted(ROOT.glob(pattern)):
+            name = path.relative_to(ROOT).as_posix()
+            if path.name != "mod.rs" and name not in linked:
+                yield 1, f"the procedure {name} is in no column \"code\""
 
 
 def faults(page: str):
