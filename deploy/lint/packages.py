@@ -4,11 +4,15 @@
     deploy/lint/packages.py            the checks, without a compiler
     deploy/lint/packages.py --list     the names of the crates, for `cargo package`
 
-These are: a description, keywords, a README, a crate page (`//!`) with an example, an `examples`
-folder, and dependencies that are published, too, with versions.
+These are: a description, keywords and categories; a README with an example, and with sections on
+errors, features and the licence; a crate page (`//!`) with an example, which is the README's, so
+that it runs as a test; an `examples` folder, whose programs the README names; and dependencies that
+are published, too, with versions. The Go package has the same sections, and an example that `go
+test` runs.
 """
 
 import pathlib
+import re
 import sys
 import tomllib
 
@@ -30,11 +34,38 @@ CRATES = [
     "n2/sctp",
     "upf/switch/p4c-swx",
 ]
+# Sections of a README.
+SECTIONS = ["Example", "Errors", "Features", "Licence"]
 MODULE = "github.com/martlet-core/martlet/fabric/go"
 
 
 def manifest(folder):
     return tomllib.loads((ROOT / folder / "Cargo.toml").read_text())
+
+
+def crate_page(folder, readme):
+    """The text of the crate page."""
+    source = (ROOT / folder / "src/lib.rs").read_text()
+    if '#![doc = include_str!("../README.md")]' in source:
+        return readme
+    lines = [line for line in source.splitlines() if line.startswith("//!")]
+    return "".join(line[3:].removeprefix(" ") + "\n" for line in lines)
+
+
+def examples(text):
+    """The code blocks of a page in Rust or C, without the lines that rustdoc hides."""
+    found, block, language = [], None, ""
+    for line in text.splitlines():
+        if not line.startswith("```"):
+            if block is not None and line != "#" and not line.startswith("# "):
+                block.append(line)
+        elif block is None:
+            block, language = [], line[3:].split(",")[0]
+        else:
+            if language in ("", "rust", "c"):
+                found.append("\n".join(block).strip())
+            block = None
+    return found
 
 
 def faults(folder, workspace, published):
@@ -45,15 +76,25 @@ def faults(folder, workspace, published):
         if field not in package:
             yield f"no {field}"
     readme = package.get("readme")
-    if isinstance(readme, str) and not (ROOT / folder / readme).is_file():
-        yield f"no file {readme}"
-    page = (ROOT / folder / "src/lib.rs").read_text()
-    if "```" not in "".join(line for line in page.splitlines(True) if line.startswith("//!")):
-        included = (ROOT / folder / str(readme)).read_text() if "include_str!" in page else ""
-        if "```" not in included:
-            yield "no example in the crate page"
-    if not any((ROOT / folder / "examples").glob("*")):
+    if not isinstance(readme, str) or not (ROOT / folder / readme).is_file():
+        yield "no README"
+        return
+    text = (ROOT / folder / readme).read_text()
+    for section in SECTIONS:
+        if f"\n## {section}\n" not in text:
+            yield f"{readme} has no section {section}"
+    page = crate_page(folder, text)
+    shown = examples(text)
+    if not shown:
+        yield f"no example in {readme}"
+    elif shown[0] not in examples(page):
+        yield f"the example of {readme} is not that of the crate page, which runs as a test"
+    programs = list((ROOT / folder / "examples").glob("*"))
+    if not programs:
         yield "no examples"
+    for program in programs:
+        if f"examples/{program.name}" not in text:
+            yield f"{readme} does not name examples/{program.name}"
     tables = [whole.get("dependencies", {}), whole.get("build-dependencies", {})]
     for name, own in (pair for table in tables for pair in table.items()):
         shared = workspace.get(name, {}) if isinstance(own, dict) and own.get("workspace") else own
@@ -64,6 +105,23 @@ def faults(folder, workspace, published):
                 yield f"depends on {name} without a version"
 
 
+def faults_of_go():
+    """Yields what the Go package lacks."""
+    folder = ROOT / "fabric/go"
+    if not (folder / "go.mod").read_text().startswith(f"module {MODULE}\n"):
+        yield f"the module is not {MODULE}"
+    text = (folder / "README.md").read_text()
+    for section in SECTIONS:
+        if f"\n## {section}\n" not in text:
+            yield f"README.md has no section {section}"
+    # `go test` runs an example that has its output.
+    example = folder / "example_test.go"
+    if not example.is_file() or "// Output:" not in example.read_text():
+        yield "no example that runs as a test"
+    if "// Package " not in (folder / "doc.go").read_text():
+        yield "no page of the package"
+
+
 def main():
     names = [manifest(folder)["package"]["name"] for folder in CRATES]
     if sys.argv[1:] == ["--list"]:
@@ -72,8 +130,7 @@ def main():
     found = [
         f"{folder}: {fault}" for folder in CRATES for fault in faults(folder, workspace, names)
     ]
-    if not (ROOT / "fabric/go/go.mod").read_text().startswith(f"module {MODULE}\n"):
-        found.append(f"fabric/go/go.mod: the module is not {MODULE}")
+    found += [f"fabric/go: {fault}" for fault in faults_of_go()]
     print("\n".join(found))
     if found:
         sys.exit("These crates cannot be published as they are.")

@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -18,13 +19,18 @@ import (
 	"golang.org/x/net/nettest"
 )
 
-// join joins the fabric of $MARTLET_FABRIC_SOCKET. fabric/c/tests/go.rs runs these tests and
-// provides the manager.
+// TestMain runs the tests with the manager at $MARTLET_FABRIC_SOCKET, which fabric/c/tests/go.rs
+// provides.
+func TestMain(m *testing.M) {
+	if os.Getenv("MARTLET_FABRIC_SOCKET") == "" {
+		fmt.Println("SKIPPED: no manager: set MARTLET_FABRIC_SOCKET to its socket")
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
 func join(t *testing.T, name string) *Member {
 	t.Helper()
-	if os.Getenv("MARTLET_FABRIC_SOCKET") == "" {
-		t.Skip("SKIPPED: no manager: set MARTLET_FABRIC_SOCKET to its socket")
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	member, err := Join(ctx, Config{Name: name})

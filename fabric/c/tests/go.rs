@@ -21,6 +21,7 @@ fn the_tests_of_the_go_package_pass() {
         "TestHTTP",
         "TestFallback",
         "TestResourcesAreReleased",
+        "Example",
     ] {
         assert!(stdout.contains(&format!("--- PASS: {test} ")), "{test} did not run:\n{stdout}");
     }

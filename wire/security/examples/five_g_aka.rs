@@ -31,5 +31,5 @@ fn main() {
         answer.k_amf(&network, "imsi-208930000000001").unwrap().as_octets(),
         k_amf.as_octets()
     );
-    println!("done");
+    println!("{network}: RES* and both K_AMF agree, sequence number {}", usim.sqn());
 }

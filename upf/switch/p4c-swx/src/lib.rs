@@ -5,10 +5,20 @@
 //! The README defines the subset.
 //!
 //! ```
-//! use martlet_p4c_swx::compile;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Forwards frames by their destination address.
+//! let source = std::fs::read_to_string("examples/forward.p4")?;
+//! let program = martlet_p4c_swx::compile(&source)?;
+//! assert_eq!(program.spec.apply[2..4], ["extract h.ethernet", "table stations"]);
+//! assert_eq!(program.info.tables[0].name, "Forward.stations");
+//! std::fs::write(std::env::temp_dir().join("forward.spec"), program.spec.to_string())?;
 //!
-//! let error = compile("parser P() { state start { transition nowhere; } }").unwrap_err();
-//! assert!(error.at.line == 1);
+//! // What is outside the subset is refused with its position.
+//! let bits = source.replace("bit<16> type", "bit<12> type");
+//! let error = martlet_p4c_swx::compile(&bits).unwrap_err();
+//! assert_eq!(error.at.line, 5);
+//! # Ok(())
+//! # }
 //! ```
 mod actions;
 mod architecture;
