@@ -177,21 +177,11 @@ fn print_preview(seen: &Value) {
 }
 
 async fn preview_over_api(api: &Api, folder: &Path) -> Result<(Value, Option<String>)> {
-    let path = format!("/restores/preview?folder={}", query(&folder.display().to_string()));
+    let folder = folder.display().to_string();
+    let path = format!("/restores/preview?folder={}", martlet_sbi::path_segment(&folder));
     let response = api.request(Method::GET, &path, &[], None).await?;
     let tag = response.tag.clone();
     Ok((response.ok()?, tag))
-}
-
-/// A value of a query.
-fn query(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
-    text.bytes()
-        .map(|byte| match plain(byte) {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
-        })
-        .collect()
 }
 
 async fn stage_over_api(api: &Api, folder: &Path, tag: Option<String>) -> Result<()> {

@@ -1,7 +1,10 @@
 //! Query parameters (TS 29.501, 4.4; TS 29.500, 5.2.2): typed at both ends, text in the URI.
 use crate::Problem;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::borrow::Cow;
-use std::fmt::Write;
+
+/// All characters but the unreserved ones (RFC 3986, 2.3).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The pairs of a query string, decoded.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -154,12 +157,7 @@ pub fn invalid_query_parameter(name: &str, value: &str) -> Problem {
 /// Percent-encodes a text to be one segment of a path (RFC 3986, 2.1). A `/`, `?` or `#` in an
 /// identity would otherwise address another resource.
 pub fn path_segment(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(is_unreserved) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::new();
-    percent_encode(text, &mut out);
-    Cow::Owned(out)
+    utf8_percent_encode(text, ESCAPED).into()
 }
 
 /// The text of a segment of a path, as [`path_segment`] encodes it. Wrong escapes stay as they are.
@@ -167,41 +165,16 @@ pub fn segment_text(segment: &str) -> String {
     percent_decode(segment, false)
 }
 
-/// RFC 3986, 2.3.
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
-}
-
 pub(crate) fn percent_encode(text: &str, out: &mut String) {
-    for &byte in text.as_bytes() {
-        if is_unreserved(byte) {
-            out.push(byte as char);
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
+    out.extend(utf8_percent_encode(text, ESCAPED));
 }
 
 pub(crate) fn percent_decode(text: &str, plus_is_space: bool) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let escaped = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
-        let value =
-            escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        match value {
-            Some(value) => {
-                out.push(value);
-                at += 3;
-            }
-            None => {
-                out.push(if plus_is_space && bytes[at] == b'+' { b' ' } else { bytes[at] });
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    let text = match plus_is_space && text.contains('+') {
+        true => Cow::Owned(text.replace('+', " ")),
+        false => Cow::Borrowed(text),
+    };
+    percent_decode_str(&text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -237,5 +210,6 @@ mod tests {
         assert_eq!(percent_decode("%", true), "%");
         assert_eq!(percent_decode("%4", true), "%4");
         assert_eq!(percent_decode("%zz+", true), "%zz ");
+        assert_eq!(percent_decode("%+5", false), "%+5");
     }
 }
