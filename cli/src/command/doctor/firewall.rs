@@ -1,6 +1,6 @@
 //! Rules of nftables or iptables that drop packets of N2, N3, N4 or N6.
 use super::nftables::{Obstacle, Packet, Path, Ruleset};
-use super::{Check, interface_of, output_of};
+use super::{Check, ProgramFailed, interface_of, output_of};
 use martlet::config::Config;
 use martlet_upf::config::{DatapathChoice, N6Mode};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -33,7 +33,9 @@ pub fn checks(config: &Config) -> Vec<Check> {
                 Ok(rules) => found.extend(its.filter_map(|it| blocked(&rules, it))),
                 Err(error) => found.push(unknown(&error.to_string())),
             },
-            Some(Err(error)) => found.push(unknown(error.lines().next().unwrap_or_default())),
+            Some(Err(ProgramFailed(error))) => {
+                found.push(unknown(error.lines().next().unwrap_or_default()));
+            }
             None => found.extend(iptables(config, netns.as_deref())),
         }
     }

@@ -229,12 +229,15 @@ fn forwarding(config: &Config, setting: &str) -> Check {
     }
 }
 
-/// What a program prints in a network namespace, or its errors; `None` if it is not installed.
+/// The standard error of a program that failed.
+struct ProgramFailed(String);
+
+/// The standard output of a program in a network namespace; `None` if it is not installed.
 fn output_of(
     netns: Option<&str>,
     program: &str,
     arguments: &[&str],
-) -> Option<Result<String, String>> {
+) -> Option<Result<String, ProgramFailed>> {
     let mut command = match netns {
         None => Command::new(program),
         Some(name) => {
@@ -247,7 +250,7 @@ fn output_of(
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Some(match output.status.success() {
         true => Ok(text(&output.stdout)),
-        false => Err(text(&output.stderr)),
+        false => Err(ProgramFailed(text(&output.stderr))),
     })
 }
 
