@@ -7,7 +7,7 @@ use crate::nf_sets::{
 use crate::outages::{oam_at, oam_of, until_ready};
 use crate::relay::Relay;
 use crate::rolling::martlet;
-use crate::{Site, gnb, kill, registration_cycle, status_of, ue, until};
+use crate::{Site, gnb, kill, registration_cycle, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, Ue};
@@ -231,7 +231,7 @@ async fn two_nrfs(site: &Site) -> Result<()> {
         registers(&ue).await.with_context(|| format!("UE {n}, without the second NRF"))?;
         ue.deregister().await?;
     }
-    ensure!(status_of(&core, "nrf")["registered"].is_array(), "{}", status_of(&core, "nrf"));
+    until(&core, "nrf", "the NRF answers", |nrf| nrf["registered"].is_array()).await?;
     gnb.shutdown().await;
     core.stop()
 }
