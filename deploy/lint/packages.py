@@ -5,10 +5,10 @@
     deploy/lint/packages.py --list     the names of the crates, for `cargo package`
 
 These are: a description, keywords and categories; a README with an example, and with sections on
-errors, features and the licence; a crate page (`//!`) with an example, which is the README's, so
-that it runs as a test; an `examples` folder, whose programs the README names; and dependencies that
-are published, too, with versions. The Go package has the same sections, and an example that `go
-test` runs.
+errors, features and the licence; a crate page (`//!`) with errors, features and an example, which
+is the README's, so that it runs as a test; an `examples` folder, whose programs the README names;
+and dependencies that are published, too, with versions. The Go package has the same sections, and
+an example that `go test` runs.
 """
 
 import pathlib
@@ -84,6 +84,9 @@ def faults(folder, workspace, published):
         if f"\n## {section}\n" not in text:
             yield f"{readme} has no section {section}"
     page = crate_page(folder, text)
+    for section in ("errors", "features"):
+        if not re.search(rf"^#+ .*{section}", page, re.MULTILINE | re.IGNORECASE):
+            yield f"the crate page has no section on {section}"
     shown = examples(text)
     if not shown:
         yield f"no example in {readme}"

@@ -15,6 +15,10 @@
 //!
 //! The memory is bounded: beyond [`MAX_LIMITS`] pairs of reason and peer within a second, all
 //! further peers of a reason share one line a second.
+//!
+//! # Errors and features
+//!
+//! None.
 #![forbid(unsafe_code)]
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -14,6 +14,15 @@
 //!
 //! All functions are thread-safe, also while other threads wait in calls on the same object. Only
 //! `*_free` must be the last call on its object.
+//!
+//! # Errors
+//!
+//! Functions return 0 or more, or a negative `errno`; [`martlet_error`] returns the text of the
+//! thread's last error. The README lists the values.
+//!
+//! # Features
+//!
+//! None.
 mod error;
 mod events;
 mod fabric;

@@ -30,9 +30,9 @@ pub enum Reply {
 pub enum Refusal {
     /// The network name is not the serving network's.
     Network,
-    /// AUTN.
+    /// The MAC of AUTN is wrong.
     Token,
-    /// The sequence number.
+    /// The sequence number in AUTN is not fresh.
     Synchronisation,
     /// AT_MAC, or an attribute that is missing or not known.
     Packet,

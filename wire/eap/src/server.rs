@@ -126,7 +126,7 @@ impl Server {
         }
     }
 
-    /// Refuses a response whatever it contains, with EAP-Failure.
+    /// Ends the authentication with EAP-Failure, without a look at the response.
     pub fn refuse(&self) -> Outcome {
         Outcome::Failure(Packet::end(Code::Failure, self.identifier).encode())
     }

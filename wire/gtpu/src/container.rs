@@ -13,7 +13,7 @@ pub enum Direction {
 /// read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PduSessionContainer {
-    /// Which way.
+    /// The direction of the packet.
     pub direction: Direction,
     /// QoS flow identifier, 6 bits.
     pub qfi: u8,

@@ -10,24 +10,24 @@ const MAX_EXTENSIONS: usize = 8;
 pub enum Message<'a> {
     /// A packet of a UE.
     GPdu(GPdu<'a>),
-    /// Is the peer there?
+    /// Echo Request: to be answered with an Echo Response.
     EchoRequest {
         /// Sequence number, to be copied to the response.
         sequence: u16,
     },
-    /// It is.
+    /// Echo Response: the peer is reachable.
     EchoResponse {
-        /// That of the request.
+        /// Sequence number of the request.
         sequence: u16,
     },
-    /// The peer does not know this tunnel endpoint.
+    /// Error Indication: the peer has no such tunnel endpoint.
     ErrorIndication {
         /// The TEID of the packet that was not expected.
         teid: u32,
         /// The address to which it was sent.
         peer: IpAddr,
     },
-    /// The last packet of a tunnel that moves.
+    /// End Marker: the sender sends no further packets in this tunnel.
     EndMarker {
         /// The tunnel endpoint.
         teid: u32,

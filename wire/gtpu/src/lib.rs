@@ -13,6 +13,15 @@
 //! };
 //! assert_eq!((teid, container.unwrap().qfi, payload), (0x1234, 1, &packet[..]));
 //! ```
+//!
+//! # Errors
+//!
+//! [`DecodeError`] names the invalid part of the header. Such a packet is dropped; only an unknown
+//! extension header that requires comprehension is answered.
+//!
+//! # Features
+//!
+//! None.
 #![forbid(unsafe_code)]
 
 mod container;

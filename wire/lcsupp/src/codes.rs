@@ -74,7 +74,7 @@ pub mod address {
 pub mod cause {
     /// The PDU session was not established.
     pub const PDU_SESSION_FAILURE: u8 = 1;
-    /// the TLS handshake failed.
+    /// The TLS handshake failed.
     pub const TLS_FAILURE: u8 = 2;
     /// The LMF rejected the binding, or did not answer it.
     pub const BINDING_FAILURE: u8 = 3;

@@ -1,6 +1,6 @@
 //! Errors of decoding and encoding.
 
-/// Why bytes are no message.
+/// Why bytes do not decode as a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The message ends inside an element. On a stream: incomplete so far.
@@ -17,7 +17,7 @@ pub enum DecodeError {
     Length {
         /// The element.
         element: &'static str,
-        /// Its bytes.
+        /// Its length in bytes.
         length: usize,
     },
     /// An element has an invalid value.
@@ -39,11 +39,11 @@ pub enum DecodeError {
 pub struct EncodeError {
     /// The element.
     pub element: &'static str,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: usize,
-    /// The fewest that it may have.
+    /// The minimum.
     pub min: usize,
-    /// The most that it may have.
+    /// The maximum.
     pub max: usize,
 }
 

@@ -16,12 +16,12 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// Nothing yet.
+    /// A framer without input.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Octets that were received.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed.is_some() {
             return;
@@ -55,10 +55,10 @@ impl Framer {
         &mut self.bytes[have..]
     }
 
-    /// Of the last [`Framer::room`] of `max` bytes, `used` were received.
+    /// States that `used` bytes were received into the last [`Framer::room`] of `max` bytes.
     ///
     /// # Panics
-    /// If there were not so many.
+    /// If `used` exceeds `max`, or there was no such room.
     pub fn filled(&mut self, max: usize, used: usize) {
         assert!(used <= max && max <= self.bytes.len(), "{used} bytes in a room of {max}");
         self.bytes.truncate(self.bytes.len() - (max - used));

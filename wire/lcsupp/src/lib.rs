@@ -23,6 +23,15 @@
 //! framer.push(&bytes[5..]);
 //! assert_eq!(framer.next(), Ok(Some(Message::Uplink(transport))));
 //! ```
+//!
+//! # Errors
+//!
+//! [`DecodeError`] names the element that is wrong. After one, [`Framer::next`] returns it for all
+//! further calls. [`EncodeError`] names the bound that a value exceeds.
+//!
+//! # Features
+//!
+//! None.
 #![forbid(unsafe_code)]
 
 pub mod codes;

@@ -24,7 +24,7 @@ pub enum PayloadType {
 }
 
 impl PayloadType {
-    /// The code.
+    /// The code point (TS 24.572, 11).
     pub fn code(self) -> u8 {
         match self {
             PayloadType::Lpp => payload::LPP,
@@ -32,7 +32,7 @@ impl PayloadType {
         }
     }
 
-    /// Of a code.
+    /// The type with a code point; `None` if it is unknown.
     pub fn from_code(code: u8) -> Option<Self> {
         match code {
             payload::LPP => Some(PayloadType::Lpp),
@@ -93,17 +93,17 @@ impl<'a> Transport<'a> {
 pub struct BindingIdentity(Vec<u8>);
 
 impl BindingIdentity {
-    /// Of its bytes.
+    /// An identity of these bytes.
     ///
     /// # Errors
-    /// There are fewer than 4 or more than 255.
+    /// `bytes` has fewer than 4 or more than 255 bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, EncodeError> {
         let bytes = bytes.into();
         check("the binding identity", bytes.len(), MIN_BINDING, LARGEST_IDENTITY)?;
         Ok(Self(bytes))
     }
 
-    /// Its bytes.
+    /// The bytes of the identity.
     pub fn as_octets(&self) -> &[u8] {
         &self.0
     }
@@ -141,7 +141,7 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The first message in `bytes`, and its length in bytes.
+    /// Decodes the first message in `bytes`. Returns its length in bytes, too.
     ///
     /// # Errors
     /// [`DecodeError::Truncated`] where more bytes could complete the message. After another error
@@ -173,10 +173,10 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The bytes of the message.
+    /// Encodes the message.
     ///
     /// # Errors
-    /// An element does not fit.
+    /// An element is too long or too short for its length field.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         let mut out = Vec::new();
         self.encode_into(&mut out)?;
@@ -186,7 +186,7 @@ impl<'a> Message<'a> {
     /// Appends the encoded message to `out`. On an error `out` is unchanged.
     ///
     /// # Errors
-    /// An element does not fit.
+    /// An element is too long or too short for its length field.
     pub fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         match self {
             Message::Uplink(transport) => transport.write(lcs_upp::UL_LCS_UP_TRANSPORT, out)?,

@@ -5,9 +5,9 @@ use crate::*;
 /// The initiator of a transaction, and its number (TS 37.355, 4.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transaction {
-    /// The LMF did.
+    /// The LMF.
     ByServer(u8),
-    /// The UE did.
+    /// The UE.
     ByTarget(u8),
 }
 

@@ -19,6 +19,15 @@
 //! ));
 //! assert_eq!(encode(&message).unwrap(), bytes);
 //! ```
+//!
+//! # Errors
+//!
+//! [`DecodeError`] states why the bytes are not a message, and [`EncodeError`] which bound of its
+//! type a value exceeds.
+//!
+//! # Features
+//!
+//! None.
 #![forbid(unsafe_code)]
 
 mod body;
@@ -30,10 +39,10 @@ pub use generated::*;
 pub use martlet_per::{BitString, DecodeError, EncodeError};
 use martlet_per::{Decoder, Encoder, Variant};
 
-/// The message that these bytes are.
+/// Decodes a message.
 ///
 /// # Errors
-/// They are none, or more than one.
+/// The bytes are not one LPP message.
 pub fn decode(bytes: &[u8]) -> Result<LppMessage, DecodeError> {
     let mut decoder = Decoder::new(bytes, Variant::Unaligned);
     let message = LppMessage::decode(&mut decoder)?;
@@ -41,10 +50,10 @@ pub fn decode(bytes: &[u8]) -> Result<LppMessage, DecodeError> {
     Ok(message)
 }
 
-/// The bytes of a message.
+/// Encodes a message.
 ///
 /// # Errors
-/// A value of it is outside the bounds of its type.
+/// A value of the message is outside the bounds of its type.
 pub fn encode(message: &LppMessage) -> Result<Vec<u8>, EncodeError> {
     let mut encoder = Encoder::new(Variant::Unaligned);
     message.encode(&mut encoder)?;

@@ -67,6 +67,16 @@
 //! let message = Nas5gsMessage::new_5gsm(accept, 5, 1);
 //! # let _ = message;
 //! ```
+//!
+//! # Errors
+//!
+//! [`inbound::from_ue`] and [`inbound::from_network`] return [`inbound::Refused`] with the answer
+//! to send, if any. [`outbound`] fails with `NasError` where a security context has no NAS COUNT
+//! left. A value that does not fit its information element is a `ValueError`.
+//!
+//! # Features
+//!
+//! None.
 
 pub use oxirush_nas::identity::{self, Plmn};
 pub use oxirush_nas::nas_5gs::*;

@@ -23,12 +23,22 @@
 //! )?;
 //! match inbound::read(&bytes) {
 //!     Ok(received) => assert_eq!(received.pdu.kind(), NgapPduKind::Initiating_NGSetup),
-//!     // The answer that TS 38.413, 10, requires.
-//!     Err(fault) => panic!("{fault:?}"),
+//!     // What TS 38.413, 10 requires: the message to send, if any.
+//!     Err(fault) => println!("{fault:?}: answer {:?}", fault.answer()),
 //! }
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Errors
+//!
+//! [`inbound::read`] returns an [`inbound::Fault`], whose `answer` is the ERROR INDICATION or the
+//! unsuccessful outcome that TS 38.413, 10 requires. Transfers fail with
+//! [`transfer::TransferError`], which has the cause.
+//!
+//! # Features
+//!
+//! None.
 pub use oxirush_ngap::{
     BitString, Bits, Decode, Deviation, Encode, Error, ErrorKind, Message, NgapPduKind, Octets,
     aper, build_ngap, build_ngap_ie, extract_ngap_ies, helpers, identity, ie, ngap,

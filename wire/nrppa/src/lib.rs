@@ -19,6 +19,15 @@
 //! assert_eq!(request.measurement_quantities.len(), 1);
 //! assert_eq!(pdu.encode().unwrap(), bytes);
 //! ```
+//!
+//! # Errors
+//!
+//! [`DecodeError`] distinguishes a missing element from an unknown one with the criticality
+//! "reject". [`EncodeError`] states which bound of its type a value exceeds.
+//!
+//! # Features
+//!
+//! None.
 #![forbid(unsafe_code)]
 
 #[rustfmt::skip]
@@ -31,17 +40,17 @@ use martlet_per::{Decoder, Encoder, Variant};
 /// A message with the transaction that it belongs to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pdu {
-    /// 0 to 32,767.
+    /// The transaction, 0 to 32,767.
     pub transaction: u16,
     /// The message; its direction, procedure and criticality follow from it.
     pub message: Message,
 }
 
 impl Pdu {
-    /// The message that these bytes are.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// They are none, or more than one, or have an information element that is to be
+    /// The bytes are not one NRPPa message, or have an information element that has to be
     /// rejected.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut decoder = Decoder::new(bytes, Variant::Aligned);
@@ -56,10 +65,10 @@ impl Pdu {
         Ok(Pdu { transaction, message })
     }
 
-    /// The bytes of the message.
+    /// Encodes the message.
     ///
     /// # Errors
-    /// A value of it is outside the bounds of its type.
+    /// A value of the message is outside the bounds of its type.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         let (direction, procedure, criticality) = self.message.numbers();
         let mut e = Encoder::new(Variant::Aligned);

@@ -31,7 +31,7 @@ impl BitString {
     /// The first `bits` bits of `bytes`.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If `bytes` has fewer than `bits` bits.
     pub fn from_octets(mut bytes: Vec<u8>, bits: usize) -> Self {
         assert!(bytes.len() * 8 >= bits, "{bits} bits in {} bytes", bytes.len());
         bytes.truncate(bits.div_ceil(8));
@@ -46,7 +46,7 @@ impl BitString {
         self.bits
     }
 
-    /// Whether there are none.
+    /// Whether the string is empty.
     pub fn is_empty(&self) -> bool {
         self.bits == 0
     }

@@ -1,4 +1,4 @@
-//! Octets in, values out.
+//! Decoding: bytes in, values out.
 
 use crate::{BitString, DecodeError, FRAGMENT, LARGE, Size, Variant, bits_for};
 
@@ -20,14 +20,14 @@ pub struct Decoder<'a> {
 pub struct Additions(Vec<bool>);
 
 impl Additions {
-    /// Whether this one is.
+    /// Whether the addition with this index is present.
     pub fn has(&self, at: usize) -> bool {
         self.0.get(at).copied().unwrap_or(false)
     }
 }
 
 impl<'a> Decoder<'a> {
-    /// At the start.
+    /// A decoder at the start of `bytes`.
     pub fn new(bytes: &'a [u8], variant: Variant) -> Self {
         Decoder { bytes, start: 0, at: 0, end: bytes.len() * 8, variant }
     }
@@ -64,7 +64,7 @@ impl<'a> Decoder<'a> {
     /// One bit.
     ///
     /// # Errors
-    /// There is none.
+    /// The input is truncated.
     pub fn bit(&mut self) -> Result<bool> {
         Ok(self.bits(1)? != 0)
     }
@@ -72,7 +72,7 @@ impl<'a> Decoder<'a> {
     /// A number of `count` bits, at most 64.
     ///
     /// # Errors
-    /// There are fewer.
+    /// The input is truncated.
     pub fn bits(&mut self, mut count: u32) -> Result<u64> {
         if self.left() < count as usize {
             return Err(DecodeError::Truncated);
@@ -107,7 +107,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// INTEGER (least..most) (X.691, 11.5).
+    /// INTEGER (min..max) (X.691, 11.5).
     ///
     /// # Errors
     /// The input is truncated, or the number is outside its bounds.
@@ -131,7 +131,7 @@ impl<'a> Decoder<'a> {
         if value > max { Err(DecodeError::Range) } else { Ok(value) }
     }
 
-    /// INTEGER (least..most, …).
+    /// INTEGER (min..max, …).
     ///
     /// # Errors
     /// The input is truncated, or the number does not fit 128 bits.
@@ -152,7 +152,7 @@ impl<'a> Decoder<'a> {
         Ok(bytes.iter().fold(sign, |value, &octet| value << 8 | i128::from(octet)))
     }
 
-    /// INTEGER (least..MAX) (X.691, 11.7).
+    /// INTEGER (min..MAX) (X.691, 11.7).
     ///
     /// # Errors
     /// The input is truncated, or the number does not fit 127 bits.
@@ -376,17 +376,17 @@ impl<'a> Decoder<'a> {
     /// The bytes of an open type.
     ///
     /// # Errors
-    /// It is cut off.
+    /// The input is truncated.
     pub fn open_octets(&mut self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.fragments(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Pass over an open type.
+    /// Skips an open type.
     ///
     /// # Errors
-    /// It is cut off.
+    /// The input is truncated.
     pub fn skip_open(&mut self) -> Result<()> {
         self.open(|_| Ok(()))
     }
@@ -395,7 +395,7 @@ impl<'a> Decoder<'a> {
     /// type.
     ///
     /// # Errors
-    /// They are cut off.
+    /// The input is truncated.
     pub fn additions(&mut self) -> Result<Additions> {
         let count = if self.bit()? {
             self.align();
@@ -412,7 +412,7 @@ impl<'a> Decoder<'a> {
     /// Skips the additions after the first `known` ones.
     ///
     /// # Errors
-    /// They are cut off.
+    /// The input is truncated.
     pub fn skip_additions(&mut self, additions: &Additions, known: usize) -> Result<()> {
         additions
             .0

@@ -1,4 +1,4 @@
-//! Values in, bytes out.
+//! Encoding: values in, bytes out.
 
 use crate::{BitString, EncodeError, FRAGMENT, LARGE, Size, Variant, bits_for};
 
@@ -14,7 +14,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Nothing yet.
+    /// An encoder without output.
     pub fn new(variant: Variant) -> Self {
         Encoder { bytes: Vec::new(), used: 0, variant }
     }
@@ -68,10 +68,10 @@ impl Encoder {
         }
     }
 
-    /// INTEGER (least..most) (X.691, 11.5).
+    /// INTEGER (min..max) (X.691, 11.5).
     ///
     /// # Errors
-    /// It is outside.
+    /// The number is outside its bounds.
     pub fn constrained(&mut self, value: i128, min: i128, max: i128) -> Result {
         if !(min..=max).contains(&value) {
             return Err(EncodeError::Range { value, min, max });
@@ -120,10 +120,10 @@ impl Encoder {
         self.octet_string(&bytes[from..], None)
     }
 
-    /// INTEGER (least..MAX) (X.691, 11.7).
+    /// INTEGER (min..MAX) (X.691, 11.7).
     ///
     /// # Errors
-    /// It is less.
+    /// The number is less than `min`.
     pub fn semi_constrained(&mut self, value: i128, min: i128) -> Result {
         let Ok(offset) = u128::try_from(value - min) else {
             return Err(EncodeError::Range { value, min, max: i128::MAX });
@@ -147,7 +147,7 @@ impl Encoder {
     /// extension, counted from there.
     ///
     /// # Errors
-    /// A type without extensions does not have it.
+    /// The type has no extensions, and not this index.
     pub fn index(&mut self, index: u64, root: u64, extensible: bool) -> Result {
         if extensible {
             self.bit(index >= root);
@@ -293,7 +293,7 @@ impl Encoder {
     /// An open type (X.691, 11.2): a value preceded by its length in bytes.
     ///
     /// # Errors
-    /// Those of the value.
+    /// Errors of the value.
     pub fn open(&mut self, value: impl FnOnce(&mut Encoder) -> Result) -> Result {
         let mut inner = Encoder::new(self.variant);
         value(&mut inner)?;

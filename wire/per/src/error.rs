@@ -3,7 +3,7 @@
 /// Why bytes do not decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// They end inside a value.
+    /// The bytes end inside a value.
     #[error("the bytes end inside a value")]
     Truncated,
     /// A number is outside its bounds.
@@ -37,9 +37,9 @@ pub enum EncodeError {
     Range {
         /// The number.
         value: i128,
-        /// Its least value.
+        /// The lower bound.
         min: i128,
-        /// Its greatest value.
+        /// The upper bound.
         max: i128,
     },
     /// A string or a list has a size that its type does not allow.

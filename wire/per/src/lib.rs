@@ -24,6 +24,15 @@
 //! assert_eq!(decoder.octet_string(None), Ok(vec![0xab]));
 //! assert_eq!(decoder.finish(), Ok(()));
 //! ```
+//!
+//! # Errors
+//!
+//! [`DecodeError`] states why the input is not a value of the type, and [`EncodeError`] which bound
+//! a value exceeds.
+//!
+//! # Features
+//!
+//! None.
 #![forbid(unsafe_code)]
 
 mod bit_string;
@@ -49,7 +58,7 @@ pub enum Variant {
 /// marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// The fewest.
+    /// The minimum.
     pub min: usize,
     /// The maximum; `None`: unbounded.
     pub max: Option<usize>,
@@ -58,7 +67,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// From the fewest to the most.
+    /// From a minimum to a maximum.
     pub const fn range(min: usize, max: usize) -> Self {
         Size { min, max: Some(max), extensible: false }
     }

@@ -1,7 +1,7 @@
 //! Why bytes are not a message, and the cause for the response.
 use crate::ie::Cause;
 
-/// Why bytes are no message.
+/// Why bytes do not decode as a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Fewer bytes than the header or its length field requires: dropped without a response (TS

@@ -19,6 +19,14 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Errors
+//!
+//! [`DecodeError`] has a variant for each clause of TS 29.244, 7.6, and the cause for the response.
+//!
+//! # Features
+//!
+//! None.
 #![forbid(unsafe_code)]
 
 mod error;

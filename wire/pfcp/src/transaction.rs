@@ -30,26 +30,26 @@ struct Waiting {
     left: u8,
 }
 
-/// Our requests.
+/// Requests of this side that wait for their responses.
 pub struct Requests {
     limits: Limits,
     last: u32,
     waiting: HashMap<u32, Waiting>,
 }
 
-/// What time brings.
+/// What [`Requests::due`] returns for an outstanding request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Send this again.
+    /// T1 has expired: send the request again.
     Resend {
         /// The receiver.
         to: SocketAddr,
-        /// What.
+        /// The encoded request.
         bytes: Vec<u8>,
     },
-    /// No response was received.
+    /// The last transmission had no response: the request has failed.
     Failed {
-        /// Whom we asked.
+        /// The receiver.
         to: SocketAddr,
         /// Sequence number of the request.
         sequence: u32,
@@ -57,7 +57,7 @@ pub enum Due {
 }
 
 impl Requests {
-    /// No requests yet. `start` is the first sequence number, best drawn at random, so that
+    /// A list without requests. `start` is the first sequence number, best drawn at random, so that
     /// requests after a restart differ from earlier ones.
     pub fn new(limits: Limits, start: u32) -> Self {
         Requests { limits, last: start & 0xff_ffff, waiting: HashMap::new() }
@@ -87,19 +87,19 @@ impl Requests {
         Some((self.last, bytes))
     }
 
-    /// Processes a response. Returns whether it answers a request of ours.
+    /// Processes a response. Returns whether it answers an outstanding request.
     pub fn answered(&mut self, from: SocketAddr, sequence: u32) -> bool {
         // The answer may come from another port (TS 29.244, 4.2.2), not from another node.
         let ours = self.waiting.get(&sequence).is_some_and(|waiting| waiting.to.ip() == from.ip());
         ours && self.waiting.remove(&sequence).is_some()
     }
 
-    /// Gives a request up.
+    /// Forgets a request: it is not sent again, and its response is ignored.
     pub fn forget(&mut self, sequence: u32) {
         self.waiting.remove(&sequence);
     }
 
-    /// What is due by now.
+    /// The requests to send again, and those that have failed, at a time.
     pub fn due(&mut self, now: Instant) -> Vec<Due> {
         let mut due = Vec::new();
         self.waiting.retain(|sequence, waiting| {
@@ -118,7 +118,7 @@ impl Requests {
         due
     }
 
-    /// When something is due next.
+    /// The next time to call [`Requests::due`].
     pub fn next_due(&self) -> Option<Instant> {
         self.waiting.values().map(|waiting| waiting.due).min()
     }
@@ -145,7 +145,7 @@ pub enum Seen {
     Answered(Vec<u8>),
 }
 
-/// Requests of others.
+/// Received requests, with their responses, by which duplicates are recognised.
 pub struct Answers {
     limits: Limits,
     seen: HashMap<(SocketAddr, u32), Request>,
@@ -161,7 +161,7 @@ struct Request {
 }
 
 impl Answers {
-    /// None yet.
+    /// A list without requests.
     pub fn new(limits: Limits) -> Self {
         Answers { limits, seen: HashMap::new(), order: VecDeque::new() }
     }
@@ -207,7 +207,7 @@ impl Answers {
         }
     }
 
-    /// Keeps an answer for repetitions of its request.
+    /// Stores a response, which is sent again for a duplicate of its request.
     pub fn answer(&mut self, to: SocketAddr, sequence: u32, bytes: &[u8]) {
         if let Some(place) = self.seen.get_mut(&(to, sequence)) {
             place.answer = Some(bytes.to_vec());

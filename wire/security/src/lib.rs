@@ -45,6 +45,15 @@
 //!     k_amf.as_octets()
 //! );
 //! ```
+//!
+//! # Errors
+//!
+//! [`aka::NoKey`] is a key of a wrong length, [`sidf::SidfError`] a SUCI that cannot be
+//! de-concealed, and `SecurityError` a failed derivation or check.
+//!
+//! # Features
+//!
+//! None.
 pub use oxirush_security::*;
 /// Memory with keys, overwritten on drop.
 pub use zeroize::{Zeroize, Zeroizing};

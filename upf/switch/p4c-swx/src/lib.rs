@@ -20,6 +20,15 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Errors
+//!
+//! [`CompileError`] has the position and the text of the first error. [`SourceError`] is a file
+//! that cannot be read.
+//!
+//! # Features
+//!
+//! None.
 mod actions;
 mod architecture;
 mod ast;

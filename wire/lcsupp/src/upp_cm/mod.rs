@@ -18,8 +18,8 @@ pub enum Cause {
     /// The PDU session was not established.
     #[error("the PDU session was not established")]
     PduSessionFailure,
-    /// the TLS handshake failed.
-    #[error("TLS could not be brought up")]
+    /// The TLS handshake failed.
+    #[error("the TLS handshake failed")]
     TlsFailure,
     /// The LMF rejected the binding, or did not answer it.
     #[error("the LMF did not accept the binding")]
@@ -36,7 +36,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Cause; 6] = [
         Cause::PduSessionFailure,
         Cause::TlsFailure,
@@ -46,7 +46,7 @@ impl Cause {
         Cause::ProtocolError,
     ];
 
-    /// The code.
+    /// The code point.
     pub fn code(self) -> u8 {
         match self {
             Cause::PduSessionFailure => cause::PDU_SESSION_FAILURE,
@@ -58,7 +58,7 @@ impl Cause {
         }
     }
 
-    /// Of a code.
+    /// The cause with a code point; `ProtocolError` if it is unknown.
     pub fn from_code(code: u8) -> Self {
         Self::ALL.into_iter().find(|cause| cause.code() == code).unwrap_or(Cause::ProtocolError)
     }
@@ -152,10 +152,10 @@ impl Options {
 }
 
 impl UppCm {
-    /// Of the bytes of a payload container.
+    /// Decodes the content of a payload container.
     ///
     /// # Errors
-    /// They are no message.
+    /// The bytes are not a message of UPP-CM.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (&kind, rest) = bytes.split_first().ok_or(DecodeError::Truncated)?;
         let cause = || {
@@ -195,10 +195,10 @@ impl UppCm {
         })
     }
 
-    /// The bytes for a payload container.
+    /// Encodes the message for a payload container.
     ///
     /// # Errors
-    /// An element does not fit.
+    /// An element is too long or too short for its length field.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         let mut out = vec![self.code()];
         let mut push_lv = |value: &[u8]| {

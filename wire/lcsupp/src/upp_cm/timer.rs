@@ -26,7 +26,7 @@ impl BackOff {
         fits.unwrap_or(BackOff { unit: 6, count: 31 })
     }
 
-    /// Never again.
+    /// Unlimited: the timer is deactivated.
     pub const NEVER: BackOff = BackOff { unit: DEACTIVATED, count: 0 };
 
     /// The duration; `None` where the timer is deactivated, which means unlimited.
