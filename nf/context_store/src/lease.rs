@@ -100,7 +100,8 @@ impl Lease {
         lock(&self.revoked).remove(id);
     }
 
-    /// Records a renewal that began at a moment and found these contexts taken over.
+    /// Records a renewal that began at `began`. `taken_over` are the contexts of this member that
+    /// another one has taken over.
     pub fn renew(&self, began: Moment, taken_over: &[String]) {
         if !taken_over.is_empty() {
             lock(&self.revoked).extend(taken_over.iter().cloned());

@@ -145,7 +145,7 @@ impl UserPlaneConfig {
         }
     }
 
-    /// Where UEs are listened for.
+    /// The address of the listener for UEs.
     pub fn listener(&self) -> SocketAddr {
         let ip = if self.bind.ip().is_unspecified() { self.address } else { self.bind.ip() };
         SocketAddr::new(ip, self.bind.port())

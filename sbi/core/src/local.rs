@@ -18,11 +18,11 @@ pub struct LocalBinding {
 
 /// The state of a producer.
 pub(crate) enum Producer {
-    /// It serves.
+    /// The producer serves requests.
     Serving(Arc<Router>),
-    /// It restarts: requests wait.
+    /// The producer restarts: requests wait.
     Restarting,
-    /// It does not run in this process.
+    /// The producer does not run in this process.
     Absent,
 }
 

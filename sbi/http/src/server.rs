@@ -147,7 +147,7 @@ struct Served {
     limits: Arc<ServerLimits>,
     permits: Arc<Semaphore>,
     connection: Arc<Connection>,
-    /// Of the client.
+    /// The certificate of the client.
     certificate: Option<Arc<PeerCertificate>>,
 }
 

@@ -228,7 +228,8 @@ pub const MAX_NETWORK_INSTANCES: usize = 7;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum N6Mode {
-    /// The machine routes between the interface and its others; the data network has a route back.
+    /// The machine routes between the device and its other interfaces. The data network needs a
+    /// route to the UEs.
     Routing,
     /// As routing, with NAT of UE addresses to the machine's.
     Nat,
@@ -390,7 +391,7 @@ fn plain(network: &[u8]) -> Vec<u8> {
 pub struct UeToUeOfNetworks(Vec<(Vec<u8>, UeToUe)>);
 
 impl UeToUeOfNetworks {
-    /// That of a network instance.
+    /// The setting of a network instance.
     pub fn of(&self, network: Option<&[u8]>) -> UeToUe {
         // Network instances are text or labels with lengths (TS 23.003, 9.1).
         let is_it = |(name, _): &&(Vec<u8>, UeToUe)| {

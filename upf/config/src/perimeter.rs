@@ -20,7 +20,7 @@ pub enum NetworkError {
     /// Bits behind the prefix are set.
     #[error("{text} has bits behind its prefix: write {network}")]
     HostBits {
-        /// What was written.
+        /// The configured text.
         text: String,
         /// The network that contains it.
         network: Network,

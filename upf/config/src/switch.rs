@@ -123,11 +123,11 @@ pub enum OffloadPolicy {
     None,
     /// All that it can.
     All,
-    /// Those that match a rule.
+    /// Sessions that match a rule.
     Rule,
-    /// Those of some data networks.
+    /// Sessions of some data networks.
     Dnn,
-    /// Those that are hot.
+    /// Sessions that are hot.
     #[default]
     Hot,
 }

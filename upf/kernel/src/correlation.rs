@@ -10,7 +10,7 @@ pub(super) type Shared = Arc<Mutex<[Option<Bucket>; 2]>>;
 /// The same, while some session has them.
 type Known = Weak<Mutex<[Option<Bucket>; 2]>>;
 
-/// Those that some session has.
+/// The correlation identifiers that some session has, with their rates.
 #[derive(Default)]
 pub(super) struct Correlation(Mutex<HashMap<u32, Known>>);
 

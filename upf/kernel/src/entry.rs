@@ -82,7 +82,7 @@ pub(super) struct Rule {
     pub urrs: Box<[usize]>,
     /// QoS flow of downlink packets, and whether reflective QoS is indicated.
     pub mark: Option<(u8, bool)>,
-    /// Of its FAR.
+    /// Network instance of the FAR.
     pub network_instance: Option<std::sync::Arc<[u8]>>,
     /// A QER guarantees a bit rate.
     pub guaranteed: bool,

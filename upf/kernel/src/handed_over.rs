@@ -7,7 +7,7 @@ use std::time::Instant;
 /// What the other datapath has counted and buffered for a session.
 #[derive(Debug, Default)]
 pub struct HandedOver {
-    /// Of its URRs.
+    /// What its URRs have measured.
     pub urrs: Vec<UrrHandedOver>,
     /// Forwarded since the session began, from and to the UE.
     pub forwarded: [Volume; 2],

@@ -22,12 +22,12 @@ const PARPS: u8 = 0x01;
 /// An SMF that may have sessions here.
 pub(super) struct Association {
     pub node: NodeId,
-    /// Where requests to it go.
+    /// The address to which requests are sent.
     pub peer: SocketAddr,
     /// Its recovery time stamp.
     pub recovery: RecoveryTimeStamp,
     pub since: SystemTime,
-    /// It answers heartbeats.
+    /// The SMF answers heartbeats.
     pub reachable: bool,
     pub sessions: BTreeSet<u64>,
     /// How often it was set up again with its sessions in place.

@@ -68,7 +68,7 @@ pub(super) struct Notification {
 /// The time that a usage reporting rule measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UrrClock {
-    /// Of its next report.
+    /// Sequence number of the next report.
     pub sequence: u32,
     pub since: Instant,
     pub wall: SystemTime,

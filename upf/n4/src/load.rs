@@ -23,7 +23,7 @@ pub(super) struct ReportedLoad {
 pub(super) struct Work {
     since: Option<Instant>,
     busy: Duration,
-    /// Of the window before, in per cent.
+    /// Busy share of the previous window, in per cent.
     share: u8,
 }
 

@@ -103,7 +103,7 @@ impl Addresses {
 pub(super) struct Leasing<'a> {
     addresses: &'a mut Addresses,
     settings: &'a Settings,
-    /// Those that the session has.
+    /// The leases that the session has.
     own: Vec<Lease>,
     taken: Vec<Lease>,
 }

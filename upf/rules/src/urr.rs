@@ -120,7 +120,7 @@ pub struct Urr {
     pub quota_validity_time: Option<Duration>,
     /// When usage is split into before and after, in seconds since 1900.
     pub monitoring_time: Option<u32>,
-    /// What applies after that.
+    /// Thresholds and quotas after the Monitoring Time.
     pub subsequent: Subsequent,
     /// Number of events since the last report that is reported.
     pub event_threshold: Option<u32>,
@@ -130,7 +130,7 @@ pub struct Urr {
     pub inactivity: Option<Duration>,
     /// URRs with whose reports this one is reported.
     pub linked: Vec<u32>,
-    /// It measures nothing now.
+    /// The rule is inactive: it measures nothing.
     pub inactive: bool,
     /// The datapath raises an event at the next packet: traffic has not started yet.
     pub awaits_traffic: bool,

@@ -52,7 +52,7 @@ pub struct LmfSide<Ue> {
     limits: LmfLimits,
     address: LmfAddress,
     connections: HashMap<Ue, Connection>,
-    /// Those of them with a procedure in progress.
+    /// UEs whose connections have a procedure in progress.
     timed: HashSet<Ue>,
     /// The valid binding identities.
     bindings: HashMap<BindingIdentity, Ue>,

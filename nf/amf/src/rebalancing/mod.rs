@@ -95,7 +95,7 @@ struct State {
     offers: HashMap<u64, Offer>,
     /// Numbers of the contexts whose UEs are being taken from other AMFs.
     taking: HashSet<u64>,
-    /// What this AMF has stored.
+    /// The load and the offers that this AMF has stored.
     stored: Member,
 }
 

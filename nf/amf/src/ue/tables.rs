@@ -21,7 +21,7 @@ pub(crate) struct Summary {
     pub registered: bool,
     /// A registration is running.
     pub registering: bool,
-    /// It can be paged while idle.
+    /// The UE can be paged while it is idle.
     pub can_be_paged: bool,
     pub gnb: Option<Arc<str>>,
     pub sessions: Box<[u8]>,

@@ -33,7 +33,7 @@ pub struct Criteria {
 }
 
 impl Criteria {
-    /// As the query of a service.
+    /// The query for producers of a service.
     pub(super) fn query(&self, target: NfType, requester: NfType, api: &str) -> SearchQuery {
         SearchQuery {
             target_nf_type: Some(target),

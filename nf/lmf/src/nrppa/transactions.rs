@@ -22,7 +22,7 @@ pub(crate) struct Received {
     pub message: Message,
 }
 
-/// What a message is dispatched by.
+/// The key of the task that waits for a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
     /// NRPPa transaction ID, for responses.

@@ -46,7 +46,7 @@ pub enum IdTokenError {
     Nonce,
 }
 
-/// What a token must say.
+/// The claims that a token must have.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
     /// The issuer.

@@ -59,7 +59,7 @@ impl Form {
 pub enum Absent {
     /// None: the word is required.
     Required,
-    /// This number.
+    /// A fixed number.
     Is(u64),
     /// A counter that no rule uses.
     FreeCounter,

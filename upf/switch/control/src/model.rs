@@ -4,7 +4,7 @@ use crate::error::TargetError;
 /// How one field of a key is matched. Values are as wide as the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FieldMatch {
-    /// This value.
+    /// Exactly this value.
     Exact(u64),
     /// A prefix: the first bits of this value.
     Lpm(u64, u32),

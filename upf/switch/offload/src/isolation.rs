@@ -11,7 +11,7 @@ const MAX_ENTRIES: usize = 4000;
 /// Groups and reserved addresses, which the program knows.
 const GROUPS: u32 = 0xe000_0000;
 
-/// What is looked up, as the program has it.
+/// The kind of lookup, by the number that the P4 program has for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum Lookup {
     /// Nothing: there is no perimeter.
@@ -131,7 +131,7 @@ mod tests {
         Isolation::of(all.iter().map(prefix))
     }
 
-    /// As the program looks an address up.
+    /// The lookup of the P4 program for an address.
     fn is_isolated(isolation: &Isolation, address: &str) -> bool {
         match address.parse().unwrap() {
             IpAddr::V4(address) => {

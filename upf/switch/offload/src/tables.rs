@@ -182,8 +182,8 @@ impl Tables {
         self.entry(table, fields, 0, action, arguments)
     }
 
-    /// Settings of the ports: UEs' networks and our N3 addresses, to which packets from UEs stay
-    /// with the native UPF, and the longest packet that fits into a tunnel.
+    /// Settings of the ports: the networks of UEs and the N3 addresses of this UPF, to which the
+    /// switch sends no packet of a UE, and the longest packet that fits into a tunnel.
     pub fn ports(&self, ues: &Ues, longest: u16) -> Vec<Update> {
         let (network, mask) = ues.v4.unwrap_or((u32::MAX, u32::MAX));
         let (network6, mask6) = ues.v6.unwrap_or((u64::MAX, u64::MAX));

@@ -25,7 +25,7 @@ pub enum XdpError {
          /sys/fs/bpf`), or leave out upf.xdp.pin"
     )]
     Pin {
-        /// Where.
+        /// The path of the pin.
         path: String,
         /// Why.
         error: io::Error,

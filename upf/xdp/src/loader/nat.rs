@@ -102,7 +102,7 @@ pub struct NatFlow {
     pub state: u32,
     /// In the table of sessions.
     pub session: u32,
-    /// Of the session.
+    /// Incarnation of the session.
     pub incarnation: u32,
     /// When the last outbound and inbound packets were sent, as the lower 32 bits of ticks.
     pub last: [u32; 2],

@@ -35,7 +35,7 @@ pub struct AccessInfo {
 }
 
 impl AccessInfo {
-    /// As in a CreateSMContext request.
+    /// The access information of a CreateSMContext request.
     pub fn of(data: &SmContextCreateData) -> Self {
         AccessInfo {
             access_type: Some(data.an_type),

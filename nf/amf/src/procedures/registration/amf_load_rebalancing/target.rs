@@ -101,7 +101,7 @@ struct Offered {
     /// The AMF that offers it.
     owner: AmfId,
     offer: Offer,
-    /// Of this AMF.
+    /// The 5G-GUTI of this AMF that the UE has.
     guti: Guti,
 }
 
