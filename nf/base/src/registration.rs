@@ -28,7 +28,11 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two heartbeats while the NRF does not answer.
 const ABSENCE_INTERVAL: Duration = Duration::from_millis(100);
-const DEREGISTRATION_TIMEOUT: Duration = Duration::from_millis(300);
+/// Timeout of a deregistration. A new connection with certificates takes most of it on a machine
+/// under load.
+const DEREGISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time limit for the deregistration from all NRFs, which is simultaneous.
+pub(crate) const LONGEST_DEREGISTRATION: Duration = Duration::from_millis(1100);
 
 /// The NF profile of a function: address, services, and members of its own.
 pub(crate) fn profile<F: NetworkFunction>(
@@ -124,7 +128,16 @@ pub(crate) async fn maintain(context: Arc<NfContext>, profile: NfProfile, shutdo
             let leave = |nrf: &Nrf| {
                 let client = NfManagementClient::new(nrf.peer.within(DEREGISTRATION_TIMEOUT));
                 let id = id.clone();
-                async move { drop(client.deregister_nf_instance(&id).await) }
+                let was_registered = nrf.registered.load(Ordering::Relaxed);
+                let nrf = nrf.peer.root().clone();
+                async move {
+                    let outcome = client.deregister_nf_instance(&id).await;
+                    let failed = outcome.err().filter(|problem| problem.status() != 404);
+                    if let Some(problem) = failed.filter(|_| was_registered) {
+                        tracing::warn!(%nrf, %problem, "not deregistered: the NRF has this \
+                            instance until its heartbeats are missing");
+                    }
+                }
             };
             join_all(context.nrfs().iter().map(leave)).await;
         }

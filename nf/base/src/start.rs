@@ -313,7 +313,7 @@ fn spawn_main_loop(
         let outcome = run.await;
         end.trigger();
         // With a time limit: the NRF may have ended.
-        let _ = tokio::time::timeout(Duration::from_millis(500), registered).await;
+        let _ = tokio::time::timeout(registration::LONGEST_DEREGISTRATION, registered).await;
         outcome
     };
     tasks.spawn_essential("main loop", work.instrument(span))

@@ -67,13 +67,16 @@ impl Registry {
         Registry { entries: BTreeMap::new(), max }
     }
 
-    /// Removes the restored instances that another one replaces: those of its type and owner at its
-    /// address. Returns their identities.
+    /// Removes the restored instances that another one replaces: those of its type at its address,
+    /// unless both have certificates, of different owners. A core that ended without deregistration
+    /// and starts again with `sbi.pki`, or with a process for each function, has another owner.
+    /// Returns their identities.
     pub fn remove_replaced(&mut self, by: &NfProfile, owner: Option<&str>) -> Vec<String> {
+        let may_replace = |held: Option<&str>| held.zip(owner).is_none_or(|(one, two)| one == two);
         let replaced = |entry: &Entry| {
             let profile = &entry.profile;
             entry.is_restored
-                && entry.owner.as_deref() == owner
+                && may_replace(entry.owner.as_deref())
                 && profile.nf_instance_id != by.nf_instance_id
                 && profile.nf_type == by.nf_type
                 && address(profile) == address(by)
@@ -131,5 +134,46 @@ impl Registry {
             true
         });
         overdue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::nnrf_nfmanagement::NfType;
+
+    fn profile(n: u8, last: u8) -> NfProfile {
+        let id = format!("00000000-0000-4000-8000-0000000000{n:02x}").parse().unwrap();
+        let mut profile = NfProfile::new(id, NfType::Amf, NfStatus::Registered);
+        profile.ipv4_addresses = Some(vec![[127, 0, 0, last].into()]);
+        profile
+    }
+
+    /// Whether an instance with the owner `held` is left when another one registers.
+    fn is_left(is_restored: bool, held: Option<&str>, by: &NfProfile, owner: Option<&str>) -> bool {
+        let mut registry = Registry::new(4);
+        let entry = Entry {
+            profile: profile(1, 17),
+            owner: held.map(String::from),
+            interval: Duration::from_secs(10),
+            seen: Instant::now(),
+            is_restored,
+        };
+        registry.put(entry).unwrap();
+        registry.remove_replaced(by, owner).is_empty()
+    }
+
+    #[test]
+    fn a_restored_instance_is_replaced_by_another_one_at_its_address() {
+        let by = profile(2, 17);
+        let (core, amf) = (Some("core"), Some("amf"));
+        // From a process with all functions to processes with certificates, and back.
+        for (held, owner) in [(None, None), (None, amf), (amf, None), (amf, amf)] {
+            assert!(!is_left(true, held, &by, owner), "{held:?} {owner:?}");
+        }
+        assert!(is_left(true, core, &by, amf), "another owner's");
+        assert!(is_left(false, None, &by, None), "it sends heartbeats");
+        assert!(is_left(true, None, &profile(2, 18), None), "it has another address");
+        assert!(is_left(true, None, &profile(1, 17), None), "it is the same instance");
     }
 }
