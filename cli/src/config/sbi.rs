@@ -287,6 +287,28 @@ impl SbiSection {
         }
     }
 
+    /// The NRFs of other machines, where functions use unix sockets.
+    fn unreachable_nrfs(&self) -> Vec<Finding> {
+        if !self.uses_sockets() {
+            return Vec::new();
+        }
+        // One on loopback may be of another core on this machine, with the same folder of sockets.
+        let is_remote = |nrf: &String| {
+            nrf.parse::<SocketAddr>().map_or(true, |address| !address.ip().is_loopback())
+        };
+        let further = self.nrf.further().iter().enumerate();
+        let finding = |(n, nrf): (usize, &String)| {
+            let message = format!(
+                "{nrf} is on another machine, but functions listen at unix sockets alone, which it \
+                 cannot reach: set sbi.pki to a folder of `martlet pki init`, and addresses that \
+                 it reaches, such as `sbi: {{ pki: pki, nrf: [\"10.0.0.20:7777\", \"{nrf}\"], \
+                 amf: \"10.0.0.20:7717\" }}`; for an NRF of this machine, set sbi.listen"
+            );
+            Finding::new(format!("nrf[{}]", n + 1), message)
+        };
+        further.filter(|(_, nrf)| is_remote(nrf)).map(finding).collect()
+    }
+
     pub(super) fn check(&self, fabric: &FabricSection) -> Vec<Finding> {
         let mut findings = Vec::new();
         let numbers = [
@@ -316,6 +338,7 @@ impl SbiSection {
             );
             findings.push(Finding::new("listen", message));
         }
+        findings.extend(self.unreachable_nrfs());
         for (n, name) in
             self.external.iter().enumerate().filter(|(_, name)| !FUNCTIONS.contains(&name.as_str()))
         {
@@ -419,6 +442,29 @@ mod tests {
         let with = |pki: &str| SbiSection { pki: pki.into(), ..SbiSection::default() };
         assert!(!with("none").uses_sockets() && with("none").open_to().is_some());
         assert!(!with("pki").uses_sockets() && with("pki").open_to().is_none());
+    }
+
+    #[test]
+    fn an_nrf_of_another_machine_needs_certificates_or_tcp() {
+        let with = |nrf: &str, more: &dyn Fn(&mut SbiSection)| {
+            let nrf = serde_json::from_str(&format!("[\"127.0.0.10:7777\", {nrf:?}]")).unwrap();
+            let mut section = SbiSection { nrf, ..SbiSection::default() };
+            more(&mut section);
+            section.check(&FabricSection::default())
+        };
+        for nrf in ["core-1.example.org:7777", "10.0.0.30:7777"] {
+            let findings = with(nrf, &|_| ());
+            assert_eq!(findings.len(), 1, "{findings:?}");
+            assert_eq!(findings[0].path, "nrf[1]");
+            let message = &findings[0].message;
+            assert!(
+                message.contains("set sbi.pki to a folder") && message.contains(nrf),
+                "{message}"
+            );
+            assert_eq!(with(nrf, &|sbi| sbi.listen = true), []);
+            assert_eq!(with(nrf, &|sbi| sbi.pki = "pki".into()), []);
+        }
+        assert_eq!(with("127.0.0.30:7777", &|_| ()), []);
     }
 
     #[test]
