@@ -2,9 +2,9 @@
 use crate::config::{API_FUNCTION, Config, PROCESSES};
 use martlet_context_store::ContextStoreConfig;
 use martlet_sandbox::{
-    Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User, folder_of,
-    give_file, hand_over, own_database, own_file, private_folder, remove_stale_socket,
-    share_folder, share_with_group,
+    Capability, CapsHashSet, Entered, FileAccess, HandoverError, Policy, Settings, User,
+    check_files, folder_of, give_file, hand_over, own_database, own_file, private_folder,
+    remove_stale_socket, share_folder, share_with_group,
 };
 use martlet_store::DatabaseUrl;
 use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
@@ -224,16 +224,25 @@ fn written(name: &str, config: &Config) -> Vec<PathBuf> {
 
 /// Reduces the rights of this process to those of a function (`core` for all of them). Must be
 /// called before it starts a thread.
-pub fn enter(name: &str, config: &Config, files: &Files) -> Entered {
+///
+/// # Errors
+/// A file that the process has to write is another user's.
+pub fn enter(name: &str, config: &Config, files: &Files) -> Result<Entered, HandoverError> {
     share_runtime_folder(config);
     create_sbi_folder(name, config);
     let mut settings = config.security.settings(name);
     if martlet_sandbox::is_root()
         && let Some(user) = &settings.user
-        && let Err(error) = prepare(name, config, files, user)
     {
-        tracing::warn!(process = name, %error, "process remains root");
-        settings.user = None;
+        match prepare(name, config, files, user).and_then(|()| check(name, config, user)) {
+            Ok(()) => {}
+            // SQLite would open it, and fail at the first change.
+            Err(error @ HandoverError::File { .. }) => return Err(error),
+            Err(error) => {
+                tracing::warn!(process = name, %error, "process remains root");
+                settings.user = None;
+            }
+        }
     }
     let mut policy = policy(name, config, files);
     if matches!(name, "amf" | "core")
@@ -248,7 +257,14 @@ pub fn enter(name: &str, config: &Config, files: &Files) -> Entered {
         policy.start.insert(Capability::CAP_DAC_OVERRIDE);
         policy.runtime.insert(Capability::CAP_DAC_OVERRIDE);
     }
-    martlet_sandbox::enter(policy, &settings)
+    Ok(martlet_sandbox::enter(policy, &settings))
+}
+
+/// Whether a function can write its files after it became this user.
+fn check(name: &str, config: &Config, user: &User) -> Result<(), HandoverError> {
+    let Some(core) = config.security.user() else { return Ok(()) };
+    let former = config.security.uids();
+    written(name, config).iter().try_for_each(|file| check_files(file, user, &core, &former))
 }
 
 /// Whether a file, or its folder, belongs to another user than root.

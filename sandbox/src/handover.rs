@@ -3,22 +3,63 @@ use crate::User;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, SFlag, fchmod, fstat};
 use nix::unistd::{Gid, Uid, fchown};
+use std::fs::Metadata;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A folder that the user of the core cannot write.
+/// A file or folder that a process of another user cannot write.
 #[derive(Debug, thiserror::Error)]
 pub enum HandoverError {
-    /// The folder has other files than Martlet's, so its owner is not changed.
+    /// The folder is another user's, or has other files than Martlet's, so its owner is not
+    /// changed.
     #[error(
-        "{0} is not writable for the core's user, and has files of others: give it to the user \
-         with chown, or name a folder of its own"
+        "{} belongs to {} and is not writable for the core's user{}: run `chown {} {}`, or name a \
+         folder of its own",
+        .folder.display(), name_of(*.owner), others(.other.as_deref()), .user, .folder.display()
     )]
-    Folder(PathBuf),
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Number of its user.
+        owner: u32,
+        /// Number of the core's user.
+        user: u32,
+        /// A file there that is not Martlet's.
+        other: Option<PathBuf>,
+    },
+    /// A file is another user's.
+    #[error(
+        "{} belongs to {}, and this process, which runs as user {}, may not write it: run `chown \
+         {} {}`",
+        .file.display(), name_of(*.owner), .user, .chown, .file.display()
+    )]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Number of its user.
+        owner: u32,
+        /// Number of the user of the process.
+        user: u32,
+        /// Number of the user that it has to be given: the core's, which gives it to its functions.
+        chown: u32,
+    },
     /// The owner cannot be changed.
     #[error("the owner of {0} cannot be changed: {1}")]
     Owner(PathBuf, nix::Error),
+}
+
+/// A user by name and number.
+fn name_of(uid: u32) -> String {
+    match User::name_of(uid) {
+        Some(name) => format!("user {name} ({uid})"),
+        None => format!("user {uid}"),
+    }
+}
+
+fn others(file: Option<&Path>) -> String {
+    let named = |file: &Path| format!(", and has files of others, such as {}", file.display());
+    file.map(named).unwrap_or_default()
 }
 
 /// What SQLite appends to the name of a database for the files beside it: the write-ahead log, its
@@ -33,10 +74,10 @@ pub const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The folder stays unwritable for the user.
 pub fn hand_over(file: &Path, user: &User, former: &[u32]) -> Result<(), HandoverError> {
     let folder = folder_of(file);
-    let (own, has_others) = beside(file);
+    let (own, other) = beside(file);
     if !is_writable(&folder, user) {
-        if has_others {
-            return Err(HandoverError::Folder(folder));
+        if other.is_some() {
+            return Err(folder_error(folder, user, other));
         }
         give(&folder, user, SFlag::S_IFDIR, former, None)?;
     }
@@ -108,13 +149,47 @@ pub fn share_with_group(file: &Path, core: &User) -> Result<(), HandoverError> {
         if is_writable(&folder, &User { uid: u32::MAX, ..core.clone() }) {
             return Ok(());
         }
-        if status.st_uid != 0 || beside(file).1 {
-            return Err(HandoverError::Folder(folder));
+        let other = beside(file).1;
+        if status.st_uid != 0 || other.is_some() {
+            return Err(folder_error(folder, core, other));
         }
     }
     let (uid, gid) = (Uid::from_raw(core.uid), Gid::from_raw(core.gid));
     fchown(&opened, Some(uid), Some(gid)).map_err(failed)?;
     fchmod(&opened, Mode::from_bits_truncate(status.st_mode & 0o777 | 0o1070)).map_err(failed)
+}
+
+fn folder_error(folder: PathBuf, user: &User, other: Option<PathBuf>) -> HandoverError {
+    let owner = std::fs::metadata(&folder).map_or(0, |status| status.uid());
+    HandoverError::Folder { folder, owner, user: user.uid, other }
+}
+
+/// Whether a process of `user` can write a database or history and the journals beside it, once
+/// files of root and of the users `former` are given. `core` is the core's user.
+///
+/// # Errors
+/// A file is another user's.
+pub fn check_files(
+    file: &Path,
+    user: &User,
+    core: &User,
+    former: &[u32],
+) -> Result<(), HandoverError> {
+    let mut all = vec![file.to_path_buf()];
+    for end in JOURNALS {
+        let mut name = file.as_os_str().to_owned();
+        name.push(end);
+        all.push(name.into());
+    }
+    for file in all {
+        let Ok(status) = std::fs::metadata(&file) else { continue };
+        let owner = status.uid();
+        let is_given = [0, user.uid].contains(&owner) || former.contains(&owner);
+        if !is_given && !may(&status, user, 0o6) {
+            return Err(HandoverError::File { file, owner, user: user.uid, chown: core.uid });
+        }
+    }
+    Ok(())
 }
 
 /// The folder of a file: `.` of a name alone.
@@ -125,19 +200,19 @@ pub fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// The files whose names begin like that of `file` up to the first dot, and whether the folder has
-/// others.
-fn beside(file: &Path) -> (Vec<PathBuf>, bool) {
+/// The files whose names begin like that of `file` up to the first dot, and one of the others in
+/// the folder, if it has any.
+fn beside(file: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let start = name.split('.').next().unwrap_or(name);
-    let (mut own, mut has_others) = (Vec::new(), false);
+    let (mut own, mut other) = (Vec::new(), None);
     for entry in std::fs::read_dir(folder_of(file)).into_iter().flatten().flatten() {
         match entry.file_name().to_str() {
             Some(name) if name.starts_with(start) => own.push(entry.path()),
-            _ => has_others = true,
+            _ => other = Some(entry.path()),
         }
     }
-    (own, has_others)
+    (own, other)
 }
 
 /// Lets the user create files in a folder of root, and creates the folder. As in `/tmp`, only
@@ -233,13 +308,18 @@ fn give(
 }
 
 fn is_writable(folder: &Path, user: &User) -> bool {
-    let Ok(status) = std::fs::metadata(folder) else { return false };
-    let bits = match (status.uid() == user.uid, status.gid() == user.gid) {
+    std::fs::metadata(folder).is_ok_and(|status| may(&status, user, 0o3))
+}
+
+/// Whether the permissions of a file have these bits for the user.
+fn may(status: &Metadata, user: &User, wanted: u32) -> bool {
+    let is_in_group = status.gid() == user.gid || user.groups.contains(&status.gid());
+    let bits = match (status.uid() == user.uid, is_in_group) {
         (true, _) => status.mode() >> 6,
         (false, true) => status.mode() >> 3,
         (false, false) => status.mode(),
     };
-    bits & 0o3 == 0o3
+    bits & wanted == wanted
 }
 
 #[cfg(test)]
@@ -295,9 +375,44 @@ mod tests {
         // A folder with files of others keeps its owner.
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("other"), "x").unwrap();
-        let error = hand_over(&database, &user, &[]).unwrap_err();
-        assert!(matches!(error, HandoverError::Folder(_)), "{error}");
+        let error = hand_over(&database, &user, &[]).unwrap_err().to_string();
+        for part in [
+            &format!("{} belongs to user root (0)", folder.display()),
+            &format!("such as {}", folder.join("other").display()),
+            &format!("run `chown 54321 {}`", folder.display()),
+        ] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
         assert_eq!(owner("."), 0);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_reported_with_its_owner_and_the_command() {
+        let Some(folder) = folder_of_root("foreign") else { return };
+        let user = |id| User { uid: id, gid: id, groups: vec![54321] };
+        let (core, amf, former) = (user(54321), user(54322), [54321, 54322]);
+        let database = folder.join("martlet.amf.db");
+        let journal = folder.join("martlet.amf.db-wal");
+        let check = || check_files(&database, &amf, &core, &former);
+        check().unwrap();
+        for file in [&database, &journal] {
+            std::fs::write(file, "x").unwrap();
+            check().unwrap();
+            std::os::unix::fs::chown(file, Some(54323), Some(54323)).unwrap();
+            let error = check().unwrap_err().to_string();
+            let expected = format!(
+                "{0} belongs to user 54323, and this process, which runs as user 54322, may not \
+                 write it: run `chown 54321 {0}`",
+                file.display()
+            );
+            assert_eq!(error, expected);
+            // The group of the core may write it.
+            std::os::unix::fs::chown(file, None, Some(54321)).unwrap();
+            let shared = std::os::unix::fs::PermissionsExt::from_mode(0o660);
+            std::fs::set_permissions(file, shared).unwrap();
+            check().unwrap();
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -340,7 +455,7 @@ mod tests {
             .unwrap();
         std::fs::write(folder.join("other"), "x").unwrap();
         let error = share_with_group(&database, &core).unwrap_err();
-        assert!(matches!(error, HandoverError::Folder(_)), "{error}");
+        assert!(matches!(error, HandoverError::Folder { .. }), "{error}");
         assert_eq!(of("."), (0, 0, 0o755));
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -41,7 +41,7 @@ pub use caps::{Capability, CapsHashSet};
 use error::ReductionError;
 pub use file_access::{FileAccess, has_landlock};
 pub use handover::{
-    HandoverError, JOURNALS, folder_of, give_file, hand_over, own_database, own_file,
+    HandoverError, JOURNALS, check_files, folder_of, give_file, hand_over, own_database, own_file,
     private_folder, remove_stale_socket, share_folder, share_with_group,
 };
 pub use process::ProcessRights;

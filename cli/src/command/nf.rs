@@ -52,7 +52,7 @@ pub fn run(args: NfArgs) -> Result<()> {
     config.security.set_user();
     args.capture.create()?;
     let files = Files { config: file.clone(), pcap: args.capture.pcap.clone() };
-    let entered = sandbox::enter(&args.name, &config, &files);
+    let entered = sandbox::enter(&args.name, &config, &files)?;
     if args.name == API_FUNCTION {
         return runtime::block_on(api(config, file, args.supervisor, entered));
     }

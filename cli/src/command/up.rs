@@ -80,7 +80,7 @@ pub fn run(args: UpArgs, log: &LogArgs) -> Result<()> {
     }
     args.capture.create()?;
     let files = Files { config: file.clone(), pcap: args.capture.pcap.clone() };
-    let entered = sandbox::enter("core", &config, &files);
+    let entered = sandbox::enter("core", &config, &files)?;
     args.capture.start(None)?;
     let _traces = martlet_nf::traces::start(&config.oam.traces, "martlet")?;
     let sbi = args.sbi.unwrap_or(Sbi::Local);

@@ -346,6 +346,8 @@ fn without_another_user_the_core_starts_with_one_warning_for_each_process() {
     });
 }
 
+        let command = format!("run `chown {USER} {}`", site.0.display());
+        ensure!(log.contains(&command), "{command}: {log}");
 #[cfg(target_arch = "x86_64")]
 mod attack {
     use super::*;
