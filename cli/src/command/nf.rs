@@ -131,11 +131,12 @@ async fn api(
     let reloader = Reloader::new(file.clone(), Vec::new(), Some(API_FUNCTION));
     runtime::on_hangup(Arc::new(Mutex::new(reloader)))?;
     let access = Arc::new(northbound::SplitAccess::new(&config, file));
-    let api = northbound::start(&config, access).await?;
+    let mut api = northbound::start(&config, access).await?;
     runtime::notify_readiness(Arc::new(|| Ok(())));
     trim::after_start();
     entered.seal();
     runtime::protect_memory()?;
+    api.serve();
     let address = api.address.map(tracing::field::display);
     tracing::info!(socket = %api.socket.display(), address, "API ready");
     tokio::select! {

@@ -109,7 +109,7 @@ async fn one_process(
     let oam = OamServer::bind(&config.oam_endpoint(None), status.clone()).await?;
     let reloader = Reloader::new(file.clone(), core.reload_sources(), None);
     let reloader = Arc::new(Mutex::new(reloader));
-    let api = match config.oam.api.enabled {
+    let mut api = match config.oam.api.enabled {
         true => {
             let asks = core.ask_sources();
             let access =
@@ -134,7 +134,8 @@ async fn one_process(
     runtime::protect_memory()?;
     let ms = started.elapsed().as_millis() as u64;
     tracing::info!(oam = %oam.socket().display(), ms, ?sbi, "core ready");
-    if let Some(api) = &api {
+    if let Some(api) = &mut api {
+        api.serve();
         let address = api.address.map(tracing::field::display);
         tracing::info!(socket = %api.socket.display(), address, "API ready");
     }
