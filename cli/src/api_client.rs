@@ -1,5 +1,6 @@
 //! Requests to the northbound API over its unix socket. The kernel names the caller there, who is
 //! an administrator; the audit log has what it changes.
+use crate::liveness::{HungProcess, unless_hung};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::Method;
@@ -174,8 +175,36 @@ impl Api {
         Ok(response)
     }
 
+    /// Waits for an answer, unless the process hangs.
+    async fn answered<T>(&self, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        let probe = || async {
+            let mut sender = self.connect().await?;
+            let request =
+                hyper::Request::builder().uri("/api/v1/alive").header("host", "localhost");
+            anyhow::Ok(sender.send_request(request.body(Full::new(Bytes::new()))?).await?)
+        };
+        match unless_hung(answer, probe).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let process = HungProcess::at(&self.socket).await;
+                let what = format!("the core at {} does not answer", self.socket.display());
+                Err(anyhow::Error::new(process).context(what))
+            }
+        }
+    }
+
     /// Sends a request.
     pub async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Response> {
+        self.answered(self.exchange(method, path, headers, body)).await
+    }
+
+    async fn exchange(
         &self,
         method: Method,
         path: &str,
@@ -228,7 +257,7 @@ impl Api {
         body: &Value,
         mut each: impl FnMut(Value) -> bool,
     ) -> Result<()> {
-        let response = self.send(Method::POST, path, &[], Some(body)).await?;
+        let response = self.answered(self.send(Method::POST, path, &[], Some(body))).await?;
         // The connection is this response's.
         *self.connection.lock().await = None;
         let status = response.status().as_u16();

@@ -5,6 +5,7 @@ mod api_client;
 mod command;
 mod config_args;
 mod core_client;
+mod liveness;
 mod log;
 mod northbound;
 mod oam_client;

@@ -1,5 +1,6 @@
 //! Requests to the OAM endpoint of a running process.
 use crate::config_args::ConfigArgs;
+use crate::liveness::{HungProcess, unless_hung};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use http_body_util::{BodyExt, Empty, Limited};
@@ -121,7 +122,15 @@ async fn send(
     path: &str,
     timeout: Duration,
 ) -> Result<(u16, Value)> {
-    let response = tokio::time::timeout(timeout, request(endpoint, method, path)).await;
+    let response = tokio::time::timeout(timeout, request(endpoint, method, path));
+    let probe = || request(endpoint, Method::GET, "/readyz");
+    let Ok(response) = unless_hung(response, probe).await else {
+        let process = match endpoint {
+            Endpoint::Socket(socket) => HungProcess::at(socket).await,
+            Endpoint::Tcp(..) => HungProcess { pid: None, is_stopped: false },
+        };
+        return Err(anyhow::Error::new(process).context(format!("{endpoint} does not answer")));
+    };
     let (status, body) =
         response.map_err(|_| anyhow!("{endpoint} did not answer within {timeout:?}"))??;
     Ok((status, serde_json::from_slice(&body).unwrap_or_default()))

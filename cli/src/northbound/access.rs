@@ -3,6 +3,7 @@
 use super::configuration;
 use super::event_tail::EventTail;
 use super::further_upfs;
+use crate::liveness::{HungProcess, unless_hung};
 use crate::oam_client::{self, Endpoint};
 use crate::reload::{self, Reloader};
 use martlet::config::{Config, database_name};
@@ -155,7 +156,14 @@ impl CoreAccess for LocalAccess {
         });
         Box::pin(async move {
             let missing = || not_there(function);
-            let answer = tokio::time::timeout(ASK_TIMEOUT, task).await;
+            let answer = tokio::time::timeout(ASK_TIMEOUT, task);
+            let probe = || self.core.spawn(async {});
+            let answer = unless_hung(answer, probe).await.map_err(|_| {
+                AccessError::Unavailable(format!(
+                    "the {function} does not answer, since the thread of all functions hangs: \
+                     start the core again"
+                ))
+            })?;
             let answer = answer.map_err(|_| {
                 AccessError::Unavailable(format!("the {function} did not answer in time"))
             })?;
@@ -296,7 +304,14 @@ impl CoreAccess for SplitAccess {
             }
             let (endpoint, path) = (self.endpoint(function), format!("/ask/{question}"));
             let answer = oam_client::ask(&endpoint, &path, ASK_TIMEOUT).await;
-            let silent = |_| AccessError::Unavailable(format!("the {function} does not answer"));
+            let silent = |error: anyhow::Error| {
+                let at = self.files.config.sbi.address(function);
+                let at = at.map(|address| format!(" at {address}")).unwrap_or_default();
+                AccessError::Unavailable(match error.downcast_ref::<HungProcess>() {
+                    Some(process) => format!("the {function}{at} does not answer: {process}"),
+                    None => format!("the {function}{at} does not answer"),
+                })
+            };
             match answer.map_err(silent)? {
                 (200, value) => Ok(value),
                 (404, Value::Null) => {
