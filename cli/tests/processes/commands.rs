@@ -5,6 +5,7 @@ use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_ran::PduSessionRequest;
 use martlet_tests::{eventually, in_namespace};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::process::{Command, Output};
 
@@ -167,6 +168,8 @@ fn commands_go_over_the_api_and_the_audit_log_has_their_changes() {
 fn commands_go_over_the_api_of_a_split_core() {
     in_namespace(|| async {
         let site = site("commands-split")?;
+        let config = std::fs::read_to_string(site.config())?;
+        std::fs::write(site.config(), config + "sbi: { timeout_ms: 1000 }\n")?;
         let core = site.start(&["--split"])?;
         // A command waits until the API listens.
         let status: Value = serde_json::from_str(&ok(&site, "status --json")?)?;
@@ -174,10 +177,22 @@ fn commands_go_over_the_api_of_a_split_core() {
         let network = ok(&site, "status --network")?;
         ensure!(network.contains("AMF") && network.contains(" associated "), "{network}");
         ensure!(!network.contains("does not answer") && !network.contains("unknown"), "{network}");
+        ensure!(network.contains("registered UEs"), "{network}");
         ok(&site, "drain smf")?;
         ok(&site, "drain smf --undo")?;
         ok(&site, "charging")?;
         ensure!(audit(&site)?.iter().filter(|e| e["what"] == "function.drain").count() == 2);
+        // Without the NRF, the functions of this machine are shown.
+        let nrf = core.process_of("nf nrf").context("its process")?;
+        let signal =
+            |signal| nix::sys::signal::kill(nix::unistd::Pid::from_raw(nrf as i32), signal);
+        signal(Signal::SIGSTOP)?;
+        let output = run(&site, "status --network")?;
+        signal(Signal::SIGCONT)?;
+        let [shown, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text));
+        let (shown, error) = (shown?, error?);
+        ensure!(!output.status.success() && error.contains("the NRF, which"), "{error}");
+        ensure!(shown.contains("Those of this machine") && shown.contains("\nAMF "), "{shown}");
         core.stop()
     });
 }

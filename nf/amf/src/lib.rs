@@ -290,7 +290,8 @@ impl NetworkFunction for Amf {
             Some(GnbStatus { connected_ues, ..gnb.network_status()? })
         };
         let gnbs = self.gnbs.all().iter().filter_map(gnb).collect();
-        ConnectedNodes { gnbs: Some(gnbs), ..Default::default() }
+        let registered_ues = Some(self.tables.registered() as u64);
+        ConnectedNodes { gnbs: Some(gnbs), registered_ues, ..Default::default() }
     }
 
     fn status(&self) -> serde_json::Value {

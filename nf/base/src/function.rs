@@ -7,13 +7,15 @@ use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use std::future::Future;
 use std::sync::Arc;
 
-/// Nodes without a service-based interface that are connected to a function.
+/// Nodes without a service-based interface that are connected to a function, and its UEs.
 #[derive(Debug, Default)]
 pub struct ConnectedNodes {
     /// The UPFs of an SMF.
     pub upfs: Option<Vec<UpfStatus>>,
     /// The gNBs of an AMF.
     pub gnbs: Option<Vec<GnbStatus>>,
+    /// The registered UEs of an AMF.
+    pub registered_ues: Option<u64>,
 }
 
 /// A network function (TS 23.501, 6.2). It is configured, created, registered with the NRF, and run

@@ -74,6 +74,7 @@ fn describe(listing: &mut Value, answer: Result<FunctionStatus, Problem>) {
             // These types have no map whose keys are not strings, so they are always JSON.
             listing["upfs"] = serde_json::to_value(status.upfs).unwrap_or_default();
             listing["gnbs"] = serde_json::to_value(status.gnbs).unwrap_or_default();
+            listing["registered_ues"] = status.registered_ues.into();
         }
         Err(problem) => {
             let is_silent = is_absence(&problem);

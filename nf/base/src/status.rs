@@ -26,7 +26,7 @@ struct StatusProducer<F> {
 impl<F: NetworkFunction> NfStatusService for StatusProducer<F> {
     async fn get_status(&self) -> Result<FunctionStatus, Problem> {
         let missing = missing(self.name, &*self.function, &self.context);
-        let ConnectedNodes { mut upfs, mut gnbs } = self.function.connected_nodes();
+        let ConnectedNodes { mut upfs, mut gnbs, registered_ues } = self.function.connected_nodes();
         upfs.iter_mut().for_each(|all| all.truncate(MAX_NODES));
         if let Some(all) = &mut gnbs {
             all.truncate(MAX_NODES);
@@ -37,6 +37,7 @@ impl<F: NetworkFunction> NfStatusService for StatusProducer<F> {
             version: env!("CARGO_PKG_VERSION").into(),
             upfs,
             gnbs,
+            registered_ues,
         })
     }
 }

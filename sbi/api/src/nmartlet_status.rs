@@ -25,6 +25,8 @@ pub struct FunctionStatus {
     pub upfs: Option<Vec<UpfStatus>>,
     /// gNBs of an AMF, at most [`MAX_NODES`]
     pub gnbs: Option<Vec<GnbStatus>>,
+    /// Registered UEs of an AMF (RM-REGISTERED), in CM-CONNECTED and CM-IDLE
+    pub registered_ues: Option<u64>,
 }
 
 /// A UPF, as its SMF knows it.

@@ -3,6 +3,8 @@ mod network;
 mod render;
 mod security;
 
+use crate::core_client::CoreClient;
+use crate::liveness::HungProcess;
 use crate::oam_client::OamArgs;
 use crate::runtime;
 use anyhow::Result;
@@ -28,7 +30,15 @@ pub struct StatusArgs {
 pub fn run(args: StatusArgs) -> Result<()> {
     if args.network {
         let core = args.oam.client()?;
-        let functions = runtime::block_on(core.network())?;
+        let functions = runtime::block_on(async {
+            let functions = core.network().await;
+            if let Err(error) = &functions
+                && !args.json
+            {
+                print_functions_of_this_machine(&core, error).await;
+            }
+            functions
+        })?;
         match args.json {
             true => println!("{functions:#}"),
             false => println!("{}", network::render(&functions)),
@@ -47,4 +57,15 @@ pub fn run(args: StatusArgs) -> Result<()> {
     }
     print!("{}", render::status(&status));
     Ok(())
+}
+
+/// Without the NRF, the functions of this machine are known all the same.
+async fn print_functions_of_this_machine(core: &CoreClient, error: &anyhow::Error) {
+    if error.is::<HungProcess>() {
+        return;
+    }
+    if let Ok(status) = core.status().await {
+        println!("The functions of the network are not known. Those of this machine:\n");
+        println!("{}", render::status(&status));
+    }
 }

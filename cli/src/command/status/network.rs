@@ -3,7 +3,7 @@
 use crate::table::table;
 use serde_json::Value;
 
-/// The functions, UPFs and gNBs as tables.
+/// The functions, UPFs, gNBs, and the registered UEs of each AMF, as tables.
 pub fn render(functions: &Value) -> String {
     let functions: Vec<&Value> = functions.as_array().into_iter().flatten().collect();
     let row = |function: &&Value| {
@@ -25,13 +25,21 @@ pub fn render(functions: &Value) -> String {
         functions.iter().flat_map(|function| of(&function)).collect::<Vec<_>>()
     };
     let (upfs, gnbs) = (nodes("upfs", upf), nodes("gnbs", gnb));
+    let amfs = functions.iter().filter(|function| function["registered_ues"].is_u64());
+    let amfs: Vec<_> = amfs
+        .map(|amf| ["address", "id", "registered_ues"].map(|name| text(&amf[name])).to_vec())
+        .collect();
     if !upfs.is_empty() {
         all += "\n\n";
         all += &table(&["UPF", "node ID", "association", "sessions", "SMF"], upfs);
     }
     if !gnbs.is_empty() {
         all += "\n\n";
-        all += &table(&["gNB", "ID", "tracking areas", "connected UEs", "AMF"], gnbs);
+        all += &table(&["gNB", "ID", "tracking areas", "UEs in CM-CONNECTED", "AMF"], gnbs);
+    }
+    if !amfs.is_empty() {
+        all += "\n\n";
+        all += &table(&["AMF", "instance", "registered UEs"], amfs);
     }
     all
 }
@@ -82,7 +90,7 @@ mod tests {
             {"type": "AMF", "status": "REGISTERED", "address": "10.0.0.1:7777", "set": null,
                 "id": "amf-1", "readiness": "ready", "gnbs": [{"id": "00101-000001", "name": null,
                     "address": "10.0.0.9:9000", "trackingAreas": ["00101-1", "00101-2"],
-                    "connectedUes": 3}]},
+                    "connectedUes": 3}], "registered_ues": 12},
             {"type": "SMF", "status": "REGISTERED", "address": "10.0.0.2:7777", "id": "smf-1",
                 "readiness": "ready", "upfs": [{"n4": "10.0.0.8:8805", "associated": false,
                     "sessions": 0}]},
@@ -102,7 +110,10 @@ mod tests {
         has("UDM", "does not answer");
         has("UDR", "not ready: database postgresql://db: not available for 2.0 s");
         has("NEF", "unknown: it has no status service");
-        has("10.0.0.9:9000", "00101-000001  00101-1 00101-2  3              10.0.0.1:7777");
+        assert!(line("gNB").contains("UEs in CM-CONNECTED"), "{text}");
+        has("10.0.0.9:9000", "00101-000001  00101-1 00101-2  3                    10.0.0.1:7777");
+        assert!(text.contains("instance  registered UEs\n"), "{text}");
+        has("10.0.0.1:7777", "amf-1     12");
         assert!(line("10.0.0.8:8805").contains("not associated"), "{text}");
         has("10.0.0.8:8805", "10.0.0.2:7777");
     }

@@ -6,6 +6,7 @@ use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
 use axum::Json;
 use axum::extract::{Path, State};
+use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub struct NetworkFunction {
     upfs: Option<Vec<NetworkUpf>>,
     /// The gNBs of an AMF.
     gnbs: Option<Vec<NetworkGnb>>,
+    /// Registered UEs of an AMF, in CM-CONNECTED and CM-IDLE.
+    registered_ues: Option<u64>,
 }
 
 /// What a function reports about itself.
@@ -148,11 +151,21 @@ pub async fn network(State(oam): State<Arc<Oam>>) -> Result<Json<Vec<NetworkFunc
             }
             Err(AccessError::Refused { status: 404, .. }) => {}
             // No NRF answered this function, and would not answer another one.
-            Err(error @ AccessError::Refused { status: 504, .. }) => return Err(error.into()),
+            Err(AccessError::Refused { status: 504, detail }) => return Err(no_nrf(&detail)),
             Err(error) => failure = Some(error),
         }
     }
     Err(failure.map_or_else(|| Failure::not_found("no function runs in this core"), Into::into))
+}
+
+/// No NRF answers.
+fn no_nrf(detail: &str) -> Failure {
+    let detail =
+        format!("the NRF, which has the functions of the network, does not answer: {detail}");
+    let title = "The NRF does not answer";
+    Failure::new(StatusCode::GATEWAY_TIMEOUT, "no-answer", title, detail).remedy(
+        "see `martlet status` and the log on the machine of the NRF; if its process hangs, end it",
+    )
 }
 
 /// Drain a function
