@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// Maximum length of a response in bytes.
 const MAX_BODY: usize = 16 << 20;
 /// Timeout of a status request.
-const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
+pub const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The core that a command talks to.
 #[derive(Debug, Clone, Args)]

@@ -22,6 +22,7 @@ use martlet_nf::{NotReady, Shutdown};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use process::Process;
+use serde_json::Value;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -45,22 +46,30 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
     let started = Instant::now();
     let (trigger, shutdown) = Shutdown::new();
     runtime::on_signal(trigger.clone())?;
-    let statuses = Arc::new(RwLock::new(serde_json::json!([])));
-    let shown = statuses.clone();
+    let answers = Arc::new(RwLock::new(Answers::default()));
+    let shown = answers.clone();
     let running = Restarts::default();
     let processes = running.clone();
+    let fork_server = command.fork_server.clone();
     let database = database_name(&config.database());
     let status = Arc::new(move || {
-        let nfs = shown.read().map(|nfs| nfs.clone()).unwrap_or_default();
+        let answers = shown.read().map(|answers| answers.clone()).unwrap_or_default();
         let (pid, rights) = (std::process::id(), martlet_sandbox::rights());
-        let processes = processes.status();
+        let fork_server = fork_server.lock().unwrap_or_else(PoisonError::into_inner);
+        // It was forked with the rights of this process.
+        let fork_server = fork_server
+            .as_ref()
+            .map(|server| serde_json::json!({"pid": server.pid.as_raw(), "rights": rights}));
+        let mut processes = processes.status();
+        answers.complete(&mut processes);
         serde_json::json!({
             "mode": "one process each",
             "pid": pid,
             "rights": rights,
+            "forkServer": fork_server,
             "database": database,
             "processes": processes,
-            "nfs": nfs,
+            "nfs": answers.nfs,
         })
     });
     let readiness = Arc::new(RwLock::new(Err(NotReady::Waiting("the functions start"))));
@@ -83,7 +92,8 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
         let (running, shutdown) = (running.clone(), shutdown.clone());
         watchers.spawn(watch(name, is_needed, command.clone(), running, shutdown));
     }
-    let poll = tokio::spawn(poll_status(config.clone(), statuses, readiness, started));
+    let poll = poll_status(config.clone(), running.clone(), answers, readiness, started);
+    let poll = tokio::spawn(poll);
     let mut outcome = Ok(());
     while let Some(ended) = watchers.join_next().await {
         trigger.trigger();
@@ -277,27 +287,77 @@ async fn stop(mut child: Process, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// What the processes answered.
+#[derive(Debug, Clone, Default)]
+struct Answers {
+    /// The functions.
+    nfs: Vec<Value>,
+    /// The API: its process and rights, once for each process.
+    api: Value,
+    /// The names of functions whose processes do not answer in time.
+    silent: Vec<&'static str>,
+}
+
+impl Answers {
+    /// Adds what the processes themselves cannot tell: their state, if they do not answer, and the
+    /// rights of the API, which is no network function.
+    fn complete(&self, processes: &mut Value) {
+        for process in processes.as_array_mut().into_iter().flatten() {
+            let name = process["name"].as_str().unwrap_or_default();
+            if process["state"] == "running" && self.silent.contains(&name) {
+                process["state"] = "no_answer".into();
+            }
+            if process["name"] == API_FUNCTION && process["pid"] == self.api["pid"] {
+                process["rights"] = self.api["rights"].clone();
+            }
+        }
+    }
+
+    /// Reads the rights of the API, unless those of its process are known.
+    async fn read_api(&mut self, config: &Config, running: &Restarts) {
+        let pids = running.pids();
+        let Some((_, pid)) = pids.iter().find(|(name, _)| *name == API_FUNCTION) else { return };
+        if self.api["pid"] == *pid {
+            return;
+        }
+        let endpoint = Endpoint::Socket(config.oam_endpoint(Some(API_FUNCTION)).socket);
+        if let Ok(mut status) = oam_client::status(&endpoint).await {
+            self.api = status["nfs"][0]["process"].take();
+        }
+    }
+}
+
 /// Polls the status of each process once a second, and logs when all are ready for the first time.
 async fn poll_status(
     config: Config,
-    statuses: Arc<RwLock<serde_json::Value>>,
+    running: Restarts,
+    answers: Arc<RwLock<Answers>>,
     readiness: Arc<RwLock<Result<(), NotReady>>>,
     started: Instant,
 ) {
     let mut was_ready = false;
+    let mut known = Answers::default();
     let endpoints: Vec<_> = function_names(&config)
         .map(|name| (name, Endpoint::Socket(config.oam_endpoint(Some(name)).socket)))
         .collect();
     loop {
         let (mut nfs, mut missing) = (Vec::new(), Vec::new());
+        known.silent.clear();
         for (name, endpoint) in &endpoints {
+            let asked = Instant::now();
             match oam_client::status(endpoint).await {
                 Ok(status) => {
                     nfs.extend(status["nfs"].as_array().cloned().unwrap_or_default());
                     let outcome = oam_client::ready(endpoint).await;
                     missing.extend(outcome.err().map(|e| NotReady::Process(e.to_string())));
                 }
-                Err(_) => missing.push(NotReady::NoAnswer((*name).to_string())),
+                Err(_) => {
+                    missing.push(NotReady::NoAnswer((*name).to_string()));
+                    // One that starts refuses at once.
+                    if asked.elapsed() >= oam_client::STATUS_TIMEOUT {
+                        known.silent.push(name);
+                    }
+                }
             }
         }
         if missing.is_empty() && !all_are_registered(&nfs) {
@@ -309,15 +369,20 @@ async fn poll_status(
             was_ready = true;
             tracing::info!(ms = started.elapsed().as_millis() as u64, "core ready");
         }
-        if let Ok(mut statuses) = statuses.write() {
-            *statuses = serde_json::Value::Array(nfs);
+        known.nfs = nfs;
+        // One that starts does not answer yet.
+        if was_ready {
+            known.read_api(&config, &running).await;
+        }
+        if let Ok(mut answers) = answers.write() {
+            answers.clone_from(&known);
         }
         tokio::time::sleep(Duration::from_millis(if was_ready { 1000 } else { 20 })).await;
     }
 }
 
 /// Whether every function with SBI services is registered with the NRF.
-fn all_are_registered(nfs: &[serde_json::Value]) -> bool {
+fn all_are_registered(nfs: &[Value]) -> bool {
     let nrf = nfs.iter().find(|nf| nf["name"] == "nrf");
     let registered =
         nrf.and_then(|nrf| nrf["status"]["registered"].as_array()).map_or(&[][..], Vec::as_slice);

@@ -251,13 +251,17 @@ fn a_split_core_with_reduced_rights_serves_procedures_of_every_kind() {
             let text = String::from_utf8_lossy(&shown.stdout).into_owned();
             ensure!(shown.status.success(), "{text} {}", String::from_utf8_lossy(&shown.stderr));
             // A function that was just restarted has not answered the supervisor yet.
-            let missing = ["supervisor", "amf", "upf"].iter().find(|name| !text.contains(**name));
+            let processes = ["supervisor", "fork server", "amf", "upf", "oam"];
+            let missing = processes.iter().find(|name| !text.contains(**name));
             let Some(missing) = missing else { break text };
             ensure!(tokio::time::Instant::now() < give_up, "{missing}: {text}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
         let user = user_of("upf").to_string();
         ensure!(text.contains(&user) && text.contains("NET_ADMIN"), "{text}");
+        let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        ensure!(row("oam").contains(&USER.to_string()) && row("oam").contains(" kill "), "{text}");
+        ensure!(row("fork server").contains("SETUID"), "{text}");
         core.stop()?;
         let log = std::fs::read_to_string(site.0.join("core.log"))?;
         ensure!(!log.contains("keeps rights"), "{log}");
@@ -342,12 +346,12 @@ fn without_another_user_the_core_starts_with_one_warning_for_each_process() {
         core.stop()?;
         let log = std::fs::read_to_string(site.0.join("core.log"))?;
         ensure!(log.contains("is not writable for the core's user"), "{log}");
+        let command = format!("run `chown {USER} {}`", site.0.display());
+        ensure!(log.contains(&command), "{command}: {log}");
         Ok(())
     });
 }
 
-        let command = format!("run `chown {USER} {}`", site.0.display());
-        ensure!(log.contains(&command), "{command}: {log}");
 #[cfg(target_arch = "x86_64")]
 mod attack {
     use super::*;

@@ -30,6 +30,10 @@ pub fn status(status: &Value) -> String {
         }
         let text = |name: &str| process[name].as_str().unwrap_or("?").to_string();
         let (name, state) = (text("name").to_uppercase(), text("state"));
+        if state == "no_answer" {
+            let _ = writeln!(out, "{name}: does not answer, process {}", process["pid"]);
+            continue;
+        }
         let _ = writeln!(
             out,
             "{name}: {state}, {restarts} restarts after crashes, the last one: {}",
@@ -279,9 +283,11 @@ mod tests {
     fn crashed_processes_are_shown_before_the_functions() {
         let text = status(&json!({"mode": "one process each", "pid": 7, "nfs": [], "processes": [
             {"name": "amf", "state": "running", "restarts": 0, "lastExit": null},
+            {"name": "nrf", "state": "no_answer", "restarts": 0, "lastExit": null, "pid": 9},
             {"name": "lmf", "state": "restarting", "restarts": 6, "lastExit": "signal: 9"}]}));
         let line = "LMF: restarting, 6 restarts after crashes, the last one: signal: 9\n";
         assert!(text.contains(line) && !text.contains("AMF"), "{text}");
+        assert!(text.contains("NRF: does not answer, process 9\n"), "{text}");
     }
 
     #[test]

@@ -10,9 +10,21 @@ pub fn render(status: &Value) -> String {
     let is_split = nfs.iter().any(|nf| nf["process"].is_object());
     let own = if is_split { "supervisor" } else { "martlet" };
     let mut processes = vec![(own, &status["pid"], &status["rights"])];
+    let fork_server = &status["forkServer"];
+    if fork_server.is_object() {
+        processes.push(("fork server", &fork_server["pid"], &fork_server["rights"]));
+    }
     for nf in nfs.into_iter().filter(|nf| nf["process"].is_object()) {
         let process = &nf["process"];
         processes.push((nf["name"].as_str().unwrap_or("?"), &process["pid"], &process["rights"]));
+    }
+    // Processes without a function, or without an answer: the API is the only one that has rights.
+    for process in status["processes"].as_array().into_iter().flatten().filter(|_| is_split) {
+        let name = process["name"].as_str().unwrap_or("?");
+        let is_known = processes.iter().any(|(known, ..)| *known == name);
+        if !is_known && process["pid"].is_u64() {
+            processes.push((name, &process["pid"], &process["rights"]));
+        }
     }
     let (mut rows, mut kept) = (Vec::new(), String::new());
     for (name, pid, rights) in processes {
@@ -64,4 +76,47 @@ fn row(name: &str, pid: &Value, rights: &Value) -> Vec<String> {
         text(&rights["landlock"]),
         text(&rights["memory"]),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_process_has_a_row_with_its_rights() {
+        // This process stands for all of them.
+        let pid = std::process::id();
+        let rights = json!({"landlock": "version 7", "memory": "not locked", "seccomp": "kill"});
+        let text = render(&json!({
+            "pid": pid, "rights": {"landlock": "none"},
+            "forkServer": {"pid": pid, "rights": {"landlock": "none"}},
+            "nfs": [{"name": "amf", "process": {"pid": pid, "rights": rights}}],
+            "processes": [
+                {"name": "amf", "pid": pid, "state": "running"},
+                {"name": "nrf", "pid": pid, "state": "no_answer"},
+                {"name": "smf", "pid": null, "state": "restarting"},
+                {"name": "oam", "pid": pid, "state": "running",
+                    "rights": {"landlock": "version 7", "kept": ["limits: x"]}},
+            ],
+        }));
+        let uid = nix::unistd::getuid().to_string();
+        let row = |name: &str| {
+            let lines: Vec<_> = text.lines().filter(|line| line.starts_with(name)).collect();
+            assert_eq!(lines.len(), 1, "{name}: {text}");
+            assert!(lines[0].contains(&format!("{pid}")) && lines[0].contains(&uid), "{text}");
+            lines[0].to_string()
+        };
+        assert!(row("supervisor").contains("none") && row("fork server").contains("none"));
+        assert!(row("amf").contains("version 7") && row("nrf").contains('?'), "{text}");
+        assert!(row("oam  ").contains("version 7"), "{text}");
+        assert!(text.ends_with("\noam keeps: limits: x\n") && !text.contains("smf"), "{text}");
+    }
+
+    #[test]
+    fn functions_of_one_process_have_one_row() {
+        let text = render(&json!({"pid": 7, "nfs": [{"name": "amf"}],
+            "processes": [{"name": "amf", "pid": 7, "state": "running"}]}));
+        assert_eq!(text.lines().count(), 2, "{text}");
+    }
 }
