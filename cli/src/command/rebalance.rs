@@ -39,6 +39,9 @@ fn text(answer: &Value) -> String {
             number("gnbsWithout")
         );
     }
+    for silent in answer["noAnswer"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        text += &format!("\nAMF {silent} does not answer: it gets no UEs");
+    }
     text
 }
 
@@ -58,5 +61,9 @@ mod tests {
         assert_eq!(with(1, 0), "amf: 10 of 20 registered UEs move to other AMFs");
         assert!(with(0, 2).contains("amf.context_store.database"), "{}", with(0, 2));
         assert!(with(2, 1).ends_with("1 gNBs have no association with these AMFs: their UEs stay"));
+        let silent = text(&json!({
+            "registered": 20, "toMove": 10, "amfs": 1, "noAnswer": ["010042 at 127.0.0.7:7777"],
+        }));
+        assert!(silent.ends_with("\nAMF 010042 at 127.0.0.7:7777 does not answer: it gets no UEs"));
     }
 }

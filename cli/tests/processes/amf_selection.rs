@@ -99,7 +99,7 @@ async fn within(
 
 async fn rebalanced(site: &Site) -> Result<()> {
     let core = start_split(site, "")?;
-    let _other = start_member(site, &core, "amf", "AMF", &second_amf("", "")).await?;
+    let other = start_member(site, &core, "amf", "AMF", &second_amf("", "")).await?;
     let socket = site.0.join("other-amf-amf.sock").display().to_string();
     martlet(&["drain", "--at", &socket, "amf"])?;
     let mut config = gnb_config(1, "127.0.0.5:38412")?;
@@ -152,6 +152,11 @@ async fn rebalanced(site: &Site) -> Result<()> {
     let answer = martlet(&["rebalance", "-c", &own])?;
     ensure!(answer.contains(" 0 of 10 "), "{answer}");
     deregister_all(&core, &ues.iter().collect::<Vec<_>>()).await?;
+    // Region 1, set 1, pointer 2.
+    other.kill()?;
+    let answer = martlet(&["rebalance", "-c", &own])?;
+    ensure!(answer.contains("AMF 010042 at 127.0.0."), "{answer}");
+    ensure!(answer.contains(" does not answer: it gets no UEs"), "{answer}");
     gnb.shutdown().await;
     core.stop()
 }

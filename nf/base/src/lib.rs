@@ -39,7 +39,7 @@ pub use function::{ConnectedNodes, NetworkFunction};
 pub use martlet_outage::NotReady;
 pub use martlet_sbi_http::{PeerCertificate, peer_certificate};
 pub use martlet_tasks::{Tasks, spawn, spawn_essential};
-pub use network::{another_is_ready, others_that_are_ready};
+pub use network::{Others, another_is_ready, others_by_readiness};
 pub use nf_set::SetMember;
 pub use shutdown::{Shutdown, ShutdownTrigger};
 pub use start::{

@@ -104,12 +104,20 @@ async fn functions(context: Arc<NfContext>) -> Result<Value, Problem> {
 /// Whether another registered function of the same type is ready. One without the status service
 /// counts as ready.
 pub async fn another_is_ready(context: &NfContext) -> bool {
-    !others_that_are_ready(context).await.is_empty()
+    !others_by_readiness(context).await.ready.is_empty()
 }
 
-/// The profiles of the other registered functions of the same type that are ready: each is asked
-/// for its status. One without the status service counts as ready.
-pub async fn others_that_are_ready(context: &NfContext) -> Vec<NfProfile> {
+/// The other registered functions of the same type.
+#[derive(Debug, Default)]
+pub struct Others {
+    /// Profiles of those that are ready. One without the status service counts as ready.
+    pub ready: Vec<NfProfile>,
+    /// Profiles of those that do not answer.
+    pub silent: Vec<NfProfile>,
+}
+
+/// The other registered functions of the same type: each is asked for its status.
+pub async fn others_by_readiness(context: &NfContext) -> Others {
     let all = context.profiles().of_type(context.nf_type().clone()).await.unwrap_or_default();
     let is_other = |profile: &NfProfile| {
         profile.nf_instance_id.as_str() != context.instance_id()
@@ -119,13 +127,17 @@ pub async fn others_that_are_ready(context: &NfContext) -> Vec<NfProfile> {
         let root = root_of_instance(&profile)?;
         let instance = Some(profile.nf_instance_id.to_string());
         let peer = context.instance_peer(root, instance, STATUS_TIMEOUT);
-        let is_ready = match NfStatusServiceClient::new(peer).get_status().await {
-            Ok(status) => status.missing.is_empty(),
-            Err(problem) => !is_absence(&problem),
-        };
-        is_ready.then_some(profile)
+        Some((profile, NfStatusServiceClient::new(peer).get_status().await))
     });
-    join_all(asked).await.into_iter().flatten().collect()
+    let mut others = Others::default();
+    for (profile, answer) in join_all(asked).await.into_iter().flatten() {
+        match answer {
+            Ok(status) if !status.missing.is_empty() => {}
+            Err(problem) if is_absence(&problem) => others.silent.push(profile),
+            _ => others.ready.push(profile),
+        }
+    }
+    others
 }
 
 /// Answers a request of the command line; `None` if it is another one's. `name` is the function's.

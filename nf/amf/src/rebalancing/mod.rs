@@ -13,8 +13,10 @@ use crate::{Amf, metrics};
 use martlet_context_store::StoreError;
 use martlet_nas::Guti;
 use martlet_nas::identifiers::AmfId;
+use martlet_nf::{Others, callbacks};
 use martlet_sbi::Problem;
 use martlet_sbi_api::common;
+use martlet_sbi_api::nnrf_nfmanagement::NfProfile;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use share::Load;
@@ -304,7 +306,8 @@ impl Amf {
 }
 
 /// Begins a run by command, in place of one that runs. Answers how many UEs are to move, to how
-/// many AMFs, and how many gNBs have no association with any of these.
+/// many AMFs, how many gNBs have no association with any of these, and which AMFs of the set do not
+/// answer.
 pub(crate) async fn command(amf: &Arc<Amf>) -> Result<Value, Problem> {
     let mut begun = Begun::default();
     // Without another member no UE moves.
@@ -316,10 +319,10 @@ pub(crate) async fn command(amf: &Arc<Amf>) -> Result<Value, Problem> {
     if begun.planned == 0 {
         amf.rebalancing.end();
     }
-    let Begun { planned, amfs, gnbs_without } = begun;
+    let Begun { planned, amfs, gnbs_without, silent } = begun;
     Ok(json!({
         "registered": amf.tables.registered(), "toMove": planned, "amfs": amfs,
-        "gnbsWithout": gnbs_without,
+        "gnbsWithout": gnbs_without, "noAnswer": silent,
     }))
 }
 
@@ -332,19 +335,33 @@ struct Begun {
     amfs: usize,
     /// gNBs without an association with any of these.
     gnbs_without: usize,
+    /// Identity and address of the AMFs that do not answer.
+    silent: Vec<String>,
 }
 
-/// The other members that can take UEs: not drained, and ready.
-async fn serving<'a>(amf: &Arc<Amf>, others: &'a [(AmfId, Member)]) -> Vec<(AmfId, &'a Member)> {
+/// The other members that can take UEs: not drained, and ready. Also the identity and address of
+/// those that are registered at the NRF and do not answer.
+async fn serving<'a>(
+    amf: &Arc<Amf>,
+    others: &'a [(AmfId, Member)],
+) -> (Vec<(AmfId, &'a Member)>, Vec<String>) {
     // A killed or hung AMF is in the database, too.
-    let ready = martlet_nf::others_that_are_ready(&amf.context).await;
-    let is_ready = |id: &AmfId| {
+    let Others { ready, silent } = martlet_nf::others_by_readiness(&amf.context).await;
+    let is_of = |profile: &NfProfile, id: &AmfId| {
         let id = common::AmfId::from_parts(id.region(), id.set(), id.pointer());
-        let guamis = ready.iter().filter_map(|profile| profile.amf_info.as_ref());
-        guamis.flat_map(|info| &info.guami_list).any(|guami| guami.amf_id == id)
+        let info = profile.amf_info.as_ref();
+        info.is_some_and(|info| info.guami_list.iter().any(|guami| guami.amf_id == id))
     };
+    let is_ready = |id: &AmfId| ready.iter().any(|profile| is_of(profile, id));
     let can_take = |(id, member): &&(AmfId, Member)| member.capacity > 0 && is_ready(id);
-    others.iter().filter(can_take).map(|(id, member)| (*id, member)).collect()
+    let serving = others.iter().filter(can_take).map(|(id, member)| (*id, member)).collect();
+    let name = |(id, _): &(AmfId, Member)| {
+        let profile = silent.iter().find(|profile| is_of(profile, id))?;
+        let at = callbacks::authorities(profile).into_iter().next().unwrap_or_default();
+        let id = common::AmfId::from_parts(id.region(), id.set(), id.pointer());
+        Some(format!("{id} at {at}"))
+    };
+    (serving, others.iter().filter_map(name).collect())
 }
 
 fn loads(amf: &Amf, serving: &[(AmfId, &Member)]) -> (Load, Vec<Load>) {
@@ -360,7 +377,7 @@ fn loads(amf: &Amf, serving: &[(AmfId, &Member)]) -> (Load, Vec<Load>) {
 
 /// Begins a run, unless no UE is to move.
 async fn begin(amf: &Arc<Amf>, others: &[(AmfId, Member)], is_by_command: bool) -> Begun {
-    let serving = serving(amf, others).await;
+    let (serving, silent) = serving(amf, others).await;
     let (own, loads) = loads(amf, &serving);
     let config = &amf.config.rebalancing;
     if !is_by_command
@@ -375,7 +392,7 @@ async fn begin(amf: &Arc<Amf>, others: &[(AmfId, Member)], is_by_command: bool) 
     let own_gnbs = gnbs.iter().filter_map(|gnb| gnb.setup());
     let is_without = |id: &String| !serving.iter().any(|(_, member)| member.gnbs.contains(id));
     let gnbs_without = own_gnbs.filter(|setup| is_without(&setup.id)).count();
-    let begun = Begun { planned, amfs: serving.len(), gnbs_without };
+    let begun = Begun { planned, amfs: serving.len(), gnbs_without, silent };
     if planned == 0 {
         return begun;
     }
@@ -415,7 +432,7 @@ pub(crate) async fn review(amf: &Arc<Amf>, others: &[(AmfId, Member)]) {
     if !is_due {
         return;
     }
-    let serving = serving(amf, others).await;
+    let (serving, _) = serving(amf, others).await;
     let (own, loads) = loads(amf, &serving);
     let moves = share::moves(&own, &loads);
     let mut state = amf.rebalancing.state();

@@ -207,7 +207,8 @@ pub async fn drain(
     post, path = "/functions/amf/rebalancing", tag = "network",
     responses(
         (status = 200, body = Object, description = "UEs that are registered, and to move; other \
-            AMFs that can take UEs; gNBs without an association with these"),
+            AMFs that can take UEs; gNBs without an association with these; AMFs of the set that \
+            do not answer"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "no AMF runs in this core"),
         (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
