@@ -26,7 +26,7 @@ use prometheus::{Encoder, IntCounterVec, TextEncoder, register_int_counter_vec};
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -92,6 +92,23 @@ struct Shared {
     token: Option<Token>,
 }
 
+/// Whose the folder is in which this process may not create a socket, and what to do.
+fn foreign_folder(socket: &Path, error: &Error) -> Option<String> {
+    if error.kind() != ErrorKind::PermissionDenied {
+        return None;
+    }
+    let folder = socket.parent()?;
+    let owner = std::fs::metadata(folder).ok()?.uid();
+    // Functions that have a user each have the core's group in common.
+    let groups = nix::unistd::getgroups().unwrap_or_default();
+    let group = groups.first().copied().unwrap_or_else(nix::unistd::getegid);
+    let (user, folder) = (nix::unistd::geteuid(), folder.display());
+    Some(format!(
+        "{folder} belongs to user {owner}, and this process runs as user {user}: run `chgrp \
+         {group} {folder}` and `chmod g+rwx,+t {folder}`, or "
+    ))
+}
+
 impl OamServer {
     /// Binds the socket, and the address if there is one.
     ///
@@ -100,8 +117,9 @@ impl OamServer {
     pub async fn bind(endpoint: &OamEndpoint, status: StatusSource) -> std::io::Result<Self> {
         let socket = bind_socket(endpoint).await.map_err(|e| {
             let path = endpoint.socket.display();
+            let hint = foreign_folder(&endpoint.socket, &e).unwrap_or_default();
             let text = format!(
-                "cannot listen at {path} for status and commands: {e}; change `oam.socket`"
+                "cannot listen at {path} for status and commands: {e}; {hint}change `oam.socket`"
             );
             Error::new(e.kind(), text)
         })?;
@@ -420,6 +438,24 @@ fn response(code: u16, kind: &'static str, body: impl Into<Bytes>) -> Response<F
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_of_another_user_is_reported_with_its_owner_and_the_commands() {
+        let folder = std::env::temp_dir().join(format!("martlet-oam-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let owner = std::fs::metadata(&folder).unwrap().uid();
+        let hint = |kind: ErrorKind| foreign_folder(&folder.join("oam.sock"), &kind.into());
+        let (denied, taken) = (hint(ErrorKind::PermissionDenied), hint(ErrorKind::AddrInUse));
+        std::fs::remove_dir(&folder).unwrap();
+        let (denied, folder) = (denied.unwrap(), folder.display());
+        for part in [
+            format!("{folder} belongs to user {owner}"),
+            format!(" {folder}` and `chmod g+rwx,+t {folder}`"),
+        ] {
+            assert!(denied.contains(&part), "{part}: {denied}");
+        }
+        assert_eq!(taken, None);
+    }
 
     #[test]
     fn hosts_are_addresses_and_configured_names() {
