@@ -189,7 +189,7 @@ fn commands_go_over_the_api_of_a_split_core() {
         signal(Signal::SIGSTOP)?;
         let output = run(&site, "status --network")?;
         signal(Signal::SIGCONT)?;
-        let [shown, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text));
+        let [shown, error] = [output.stdout, output.stderr].map(String::from_utf8);
         let (shown, error) = (shown?, error?);
         ensure!(!output.status.success() && error.contains("the NRF, which"), "{error}");
         ensure!(shown.contains("Those of this machine") && shown.contains("\nAMF "), "{shown}");
