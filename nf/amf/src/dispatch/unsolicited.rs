@@ -123,9 +123,17 @@ impl Ue {
         }
     }
 
-    /// A message that a gNB may send at any time.
+    /// A message that a gNB may send at any time. What a procedure of its own handles is queued.
     pub(crate) fn handle_unsolicited_ngap(&mut self, message: Uplink) -> Result<(), Stop> {
         match message {
+            Uplink::Nas { nas, location } => {
+                self.update_location(location);
+                self.queue_nas(nas);
+            }
+            message @ (Uplink::SessionNotify { .. } | Uplink::SessionModifyIndication(_)) => {
+                let amf_id = self.connection.as_ref().map_or(0, |connection| connection.amf_id);
+                self.defer(Work::Event(Event::Uplink { amf_id, message }));
+            }
             Uplink::RadioCapability(capability) => ue_radio_capability_info::run(self, capability),
             Uplink::NotDelivered { cause, nas } => nas_non_delivery::run(self, &cause, nas),
             Uplink::Location(location) => self.update_location(location),

@@ -3,10 +3,15 @@ use super::core::{Core, ue};
 use super::n2::{downlink, initial, next, setup};
 use super::timers::{by_suci, capable, registration};
 use crate::Limit;
+use crate::concurrency::Kind as Procedure;
 use bytes::Bytes;
 use martlet_ngap::NgapPduKind as Kind;
+use martlet_ngap::ngap::*;
+use martlet_ngap::transfer::NotifyReleased;
+use martlet_ngap::{build_ngap, ie};
 use martlet_ran::{PduSessionRequest, Ue};
-use tokio::sync::mpsc;
+use std::time::Duration;
+use tokio::sync::{broadcast, mpsc};
 
 /// A UE that has the only slot for registrations, and does not answer.
 async fn silent(core: &Core) -> (mpsc::Sender<Bytes>, mpsc::Receiver<(u16, Bytes)>) {
@@ -21,6 +26,15 @@ async fn silent(core: &Core) -> (mpsc::Sender<Bytes>, mpsc::Receiver<(u16, Bytes
 
 fn status(core: &Core, kind: &str) -> serde_json::Value {
     core.amf.concurrency.status()[kind].clone()
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    let met = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), met).await.expect("the condition in time");
 }
 
 #[tokio::test]
@@ -65,9 +79,7 @@ async fn a_ue_that_disconnects_while_queued_is_removed_from_the_queue() {
     let gnb = core.gnb().await;
     let ue_1 = gnb.new_ue(ue(2)).unwrap();
     let waits = async {
-        while status(&core, "registration")["waiting"] != 1 {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+        until(|| status(&core, "registration")["waiting"] == 1).await;
         gnb.abort();
     };
     let (registered, ()) = tokio::join!(ue_1.register(), waits);
@@ -97,4 +109,88 @@ async fn sessions_are_queued_too() {
         ue_1.service_request().await.unwrap();
     }
     assert_eq!(status(&core, "service_request")["running"], 0);
+}
+
+/// PDU SESSION RESOURCE NOTIFY of session 1 that the gNB has released, for the UE of the next
+/// INITIAL CONTEXT SETUP REQUEST.
+async fn released_by_gnb(from_amf: &mut broadcast::Receiver<Bytes>) -> Vec<u8> {
+    let pdu = loop {
+        let message = from_amf.recv().await.unwrap();
+        let pdu = NGAP_PDU::decode(&message).unwrap();
+        if pdu.kind() == Kind::Initiating_InitialContextSetup {
+            break pdu.into_owned();
+        }
+    };
+    let cause = Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
+    let transfer = NotifyReleased { cause }.encode().unwrap();
+    let item = PDUSessionResourceReleasedItemNot::new(PDUSessionID(1), transfer.into(), None);
+    let notify = build_ngap!(
+        InitiatingMessage,
+        PDUSessionResourceNotify,
+        PDUSessionResourceNotify,
+        AMF_UE_NGAP_ID(pdu.ie::<ie::AMF_UE_NGAP_ID>().unwrap().unwrap().0),
+        RAN_UE_NGAP_ID(pdu.ie::<ie::RAN_UE_NGAP_ID>().unwrap().unwrap().0),
+        PDUSessionResourceReleasedListNot(PDUSessionResourceReleasedListNot(vec![item])),
+    );
+    notify.unwrap().encode().unwrap()
+}
+
+#[tokio::test]
+async fn messages_of_a_queued_ue_are_not_lost() {
+    let core = Core::start_with(|config| {
+        config.concurrency.pdu_session_establishment = Limit::Fixed(1);
+    })
+    .await;
+    let gnb = core.gnb().await;
+    let mut from_amf = gnb.subscribe();
+    let ue_1 = core.with_session(&gnb, ue(1)).await;
+    let notify = released_by_gnb(&mut from_amf).await;
+    let handle = core.amf.find("imsi-001010000000001").unwrap();
+    let at_amf = core.amf.gnbs.all()[0].clone();
+    let gate = core.amf.concurrency.of(Procedure::PduSessionEstablishment);
+    let is_queued = || status(&core, "pdu_session_establishment")["waiting"] == 1;
+    let establish = || ue_1.establish_pdu_session(PduSessionRequest::default());
+
+    // The second request arrives while the first waits, and a message of the gNB after it.
+    let slot = gate.enter(0).await.unwrap();
+    let before = at_amf.received();
+    let arrived = async {
+        until(is_queued).await;
+        until(|| at_amf.received() == before + 2).await;
+        gnb.send_raw_ngap(1, notify).await.unwrap();
+        until(|| at_amf.received() == before + 3).await;
+        until(|| handle.sender.capacity() == handle.sender.max_capacity()).await;
+        core.smf.notes();
+        drop(slot);
+    };
+    let (second, third, ()) = tokio::join!(establish(), establish(), arrived);
+    assert_eq!((second.unwrap().psi, third.unwrap().psi), (2, 3));
+    let mut notes = core.smf.wait_for("update 1 PDU_RES_NTY_REL").await;
+    notes.retain(|note| note.starts_with("create"));
+    let in_order = notes.iter().map(|note| note.split(' ').nth(1).unwrap());
+    assert!(in_order.eq(["2", "3"]), "{notes:?}");
+
+    // What ends the wait does so while no slot is free.
+    let _slot = gate.enter(0).await.unwrap();
+    let leave_queue = async |by: &str| {
+        let queued = async {
+            let _ = establish().await;
+            std::future::pending::<()>().await
+        };
+        let left = async {
+            until(is_queued).await;
+            match by {
+                "registration" => drop(ue_1.register().await.expect(by)),
+                "deregistration" => ue_1.deregister().await.expect(by),
+                _ => ue_1.release_to_idle().await.expect(by),
+            }
+        };
+        tokio::select! { () = queued => {}, () = left => {} }
+        let empty = serde_json::json!({"limit": 1, "running": 1, "waiting": 0});
+        assert_eq!(status(&core, "pdu_session_establishment"), empty, "{by}");
+    };
+    leave_queue("registration").await;
+    leave_queue("deregistration").await;
+    ue_1.register().await.unwrap();
+    leave_queue("release").await;
 }

@@ -161,6 +161,16 @@ impl Ue {
         }
     }
 
+    /// Handles the queued NAS messages of a procedure that has sent no request to the UE.
+    pub(super) async fn handle_queued_nas(&mut self) -> Result<(), Stop> {
+        while let Some(nas) = self.nas_queues.received.pop_front() {
+            if let Some(inbound) = self.open(&nas).await {
+                self.unexpected(inbound).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// A NAS message that the running procedure does not wait for.
     async fn unexpected(&mut self, inbound: Inbound) -> Result<(), Stop> {
         use Nas5gmmMessage::*;

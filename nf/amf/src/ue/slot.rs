@@ -9,30 +9,48 @@ impl Ue {
     /// Waits for a concurrency slot. The procedure holds it until [`Ue::release_slot`], or until
     /// the slot timeout passes while it waits for the UE.
     ///
+    /// NAS messages that arrive meanwhile are handled at once: no request of the AMF is open that
+    /// one of them could answer. So a UE that deregisters leaves the queue.
+    ///
     /// # Errors
     ///
     /// `Reject` with #22 if the queue is full (TS 24.501, 5.5.1.2.5), or the `Stop` of another
     /// event.
     pub async fn acquire_slot(&mut self, kind: Kind) -> Result<(), Stop> {
         let amf = self.amf.clone();
-        let gnb = self.connection.as_ref().map_or(0, |connection| connection.gnb.number);
+        // A deferred request of a connection that has ended does not wait.
+        let Some(connection) = &self.connection else { return Err(Stop::ConnectionLost) };
         // The verified UEs of a gNB have a share of their own: a radio without keys delays only UEs
         // that, like itself, begin without a security context.
-        let share = gnb << 1 | u64::from(self.is_exchange_secure());
+        let share = connection.gnb.number << 1 | u64::from(self.is_exchange_secure());
         let mut slot = pin!(amf.concurrency.of(kind).enter(share));
         loop {
-            tokio::select! {
+            let awaited = tokio::select! {
                 biased;
                 acquired = &mut slot => {
                     self.task.slot = Some(acquired.map_err(|Full| self.gnb_congested())?);
                     return Ok(());
                 }
-                awaited = self.next(None) => match awaited {
-                    Awaited::Event(event) => self.handle_unsolicited(event).await?,
-                    Awaited::Lost => return Err(Stop::ConnectionLost),
-                    Awaited::Nothing | Awaited::TargetLost => {}
-                },
+                // Cancelled by the slot: nothing may be awaited here after the event is taken.
+                awaited = self.receive_unless_queued() => awaited,
+            };
+            if self.is_taken_over().await {
+                return Err(Stop::ConnectionLost);
             }
+            match awaited {
+                Awaited::Event(event) => self.handle_unsolicited(event).await?,
+                Awaited::Lost => return Err(Stop::ConnectionLost),
+                Awaited::Nothing | Awaited::TargetLost => {}
+            }
+            self.handle_queued_nas().await?;
+        }
+    }
+
+    /// The next event; nothing if NAS messages are queued.
+    async fn receive_unless_queued(&mut self) -> Awaited {
+        match self.nas_queues.received.is_empty() {
+            true => self.receive(None).await,
+            false => Awaited::Nothing,
         }
     }
 

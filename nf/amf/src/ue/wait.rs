@@ -62,7 +62,8 @@ impl Ue {
         }
     }
 
-    async fn receive(&mut self, until: Option<Instant>) -> Awaited {
+    /// The next event. Loses none when it is cancelled.
+    pub(super) async fn receive(&mut self, until: Option<Instant>) -> Awaited {
         let lost = self.connection.as_ref().map(|connection| connection.lost());
         // Boxed, because few UEs have a target.
         let target = self.target.as_ref().map(|connection| {
@@ -131,10 +132,6 @@ impl Ue {
                 Awaited::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => {
                     match pick(message) {
                         Ok(picked) => return Ok(Some(picked)),
-                        Err(Uplink::Nas { nas, location }) => {
-                            self.update_location(location);
-                            self.queue_nas(nas);
-                        }
                         Err(message) => {
                             self.handle_unsolicited(Event::Uplink { amf_id, message }).await?
                         }

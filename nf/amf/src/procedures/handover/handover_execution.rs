@@ -114,11 +114,6 @@ pub(crate) async fn handover_notify(ue: &mut Ue) -> Result<Option<Location>, End
 fn handle_other(ue: &mut Ue, input: HandoverInput) -> Result<(), Ended> {
     match input {
         HandoverInput::Source(Uplink::HandoverCancel(_)) => Err(Ended::Cancelled),
-        HandoverInput::Source(Uplink::Nas { nas, location }) => {
-            ue.update_location(location);
-            ue.queue_nas(nas);
-            Ok(())
-        }
         HandoverInput::Source(message @ Uplink::ReleaseRequest { .. }) => {
             let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
             Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink { amf_id, message }))))

@@ -237,10 +237,6 @@ async fn completion(ue: &mut Ue, (amf, supi): OtherAmf<'_>, until: Instant) -> R
             Ok(HandoverInput::Source(Uplink::StatusTransfer(status))) => {
                 ran_status_transfer::to_other_amf(ue, amf, supi, &status).await;
             }
-            Ok(HandoverInput::Source(Uplink::Nas { nas, location })) => {
-                ue.update_location(location);
-                ue.queue_nas(nas);
-            }
             Ok(HandoverInput::Source(message @ Uplink::ReleaseRequest { .. })) => {
                 let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
                 return Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink {
