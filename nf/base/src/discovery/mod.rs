@@ -42,6 +42,10 @@ struct DiscoveryResult {
     /// The number of producers as good as the first.
     equals: usize,
     until: Instant,
+    /// Selects among the equally good producers in turn. Each result has its own number: with one
+    /// for all of them, a procedure that requests an even number of producers would always get the
+    /// same one of two.
+    round_robin: AtomicUsize,
 }
 
 /// Concurrent callers share a cell, and so a request.
@@ -80,8 +84,8 @@ pub(crate) struct Discovery {
     /// Refuse deviations of other network functions.
     is_strict: bool,
     state: Mutex<State>,
-    /// Selects among equal producers.
-    round_robin: AtomicUsize,
+    /// Number of results, at which the selection of each begins.
+    results: AtomicUsize,
     /// The NRF did not answer a discovery request.
     nrf_failed: Notify,
     /// Whether the NRF has the own profile: it sends notifications to registered functions only.
@@ -96,7 +100,7 @@ impl Discovery {
             own_root,
             is_strict: false,
             state: Mutex::default(),
-            round_robin: AtomicUsize::new(0),
+            results: AtomicUsize::new(0),
             nrf_failed: Notify::new(),
             registered: watch::Sender::new(false),
         }
@@ -208,8 +212,7 @@ impl Discovery {
             }
             self.nrf_failed.notify_waiters();
             if let Some(roots) = known {
-                let (equals, until) = (1, Instant::now() + STALE_VALIDITY);
-                return Ok(DiscoveryResult { roots, equals, until });
+                return Ok(self.result(roots, 1, STALE_VALIDITY));
             }
             if Instant::now() >= give_up {
                 return Err(problem);
@@ -265,7 +268,13 @@ impl Discovery {
             // A producer that registers before the subscription is confirmed would be missed.
             (true, false) => Duration::ZERO,
         };
-        Ok(DiscoveryResult { roots, equals, until: Instant::now() + valid })
+        Ok(self.result(roots, equals, valid))
+    }
+
+    /// A result that is valid for a time.
+    fn result(&self, roots: Vec<ApiRoot>, equals: usize, valid: Duration) -> DiscoveryResult {
+        let round_robin = AtomicUsize::new(self.results.fetch_add(1, Ordering::Relaxed));
+        DiscoveryResult { roots, equals, until: Instant::now() + valid, round_robin }
     }
 
     /// Selects among the best producers that are not avoided: the one of an affinity, else the next
@@ -281,9 +290,8 @@ impl Discovery {
             return best.into_iter().max_by_key(|root| weight(affinity, root)).cloned();
         }
         if !best.is_empty() {
-            return Some(
-                best[self.round_robin.fetch_add(1, Ordering::Relaxed) % best.len()].clone(),
-            );
+            let turn = found.round_robin.fetch_add(1, Ordering::Relaxed);
+            return Some(best[turn % best.len()].clone());
         }
         found.roots.iter().find(trusted).or(found.roots.first()).cloned()
     }
@@ -341,4 +349,27 @@ fn weight(affinity: &str, root: &ApiRoot) -> u64 {
 /// Whether a call failed since its peer does not answer.
 pub fn is_absence(problem: &Problem) -> bool {
     problem.transport.is_some() || problem.cause() == "TIMED_OUT_REQUEST"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi::{Bindings, CallPolicy};
+
+    #[test]
+    fn equal_producers_are_selected_in_turn_among_requests_for_others() {
+        let root = |last: u8| ApiRoot::http(format!("127.0.0.{last}:7777"));
+        let nrf = Peer::new(Arc::new(Bindings::default()), root(10), "AMF", CallPolicy::default());
+        let discovery = Discovery::new(NfType::Amf, nrf, root(5));
+        let valid = Duration::from_secs(60);
+        let smfs = discovery.result(vec![root(2), root(3)], 2, valid);
+        let udm = discovery.result(vec![root(8)], 1, valid);
+        let mut sessions = [0, 0];
+        for _ in 0..10 {
+            assert_eq!(discovery.choose(&udm, None), Some(root(8)));
+            let smf = discovery.choose(&smfs, None).unwrap();
+            sessions[usize::from(smf == root(3))] += 1;
+        }
+        assert_eq!(sessions, [5, 5]);
+    }
 }
