@@ -1,7 +1,7 @@
 //! Cores with sets of AMFs and SMFs: their configuration, their processes, and their UEs.
 use super::{delay_proxy, establish_session};
 use crate::core::{CoreProcess, family, status_at, ue_config, wait_for_association};
-use crate::process_usage::{cpu_ns, proportional_data_kb};
+use crate::process_usage::{Usage, cpu_ns, proportional_data_kb};
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::StreamExt;
 use martlet_ran::{Gnb, GnbConfig, Ue};
@@ -297,6 +297,11 @@ impl Running {
         self.of_processes(cpu_ms)
     }
 
+    /// Context switches of each function's process.
+    pub(super) fn switches(&self) -> BTreeMap<String, f64> {
+        self.of_processes(|pid| Usage::of(pid).switches as f64)
+    }
+
     /// Kilobytes of each function's process: proportional set size without files.
     pub(super) fn memory(&self) -> BTreeMap<String, f64> {
         self.of_processes(|pid| proportional_data_kb(pid) as f64)
@@ -327,6 +332,20 @@ pub(super) async fn attach_all(ues: &[Ue], at_a_time: usize) -> Result<()> {
     let mut all = futures_util::stream::iter(ues).map(attach).buffer_unordered(at_a_time);
     while let Some(outcome) = all.next().await {
         outcome?;
+    }
+    Ok(())
+}
+
+/// The same at a constant rate, however many are registering then.
+pub(super) async fn attach_at_rate(ues: &[Ue], per_second: u32) -> Result<()> {
+    let mut due = tokio::time::interval(Duration::from_secs(1) / per_second.max(1));
+    let mut left = ues.iter();
+    let mut running = futures_util::stream::FuturesUnordered::new();
+    while left.len() > 0 || !running.is_empty() {
+        tokio::select! {
+            _ = due.tick(), if left.len() > 0 => running.extend(left.next().map(attach)),
+            Some(outcome) = running.next(), if !running.is_empty() => outcome?,
+        }
     }
     Ok(())
 }

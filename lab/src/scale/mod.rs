@@ -43,6 +43,9 @@ pub struct ScaleArgs {
     /// session by the number of members, and latency by the distance of the database
     #[arg(long)]
     pub sets: bool,
+    /// Registrations at a time at each member of a set, with --sets
+    #[arg(long, default_value_t = CONCURRENCY, value_name = "N")]
+    pub at_a_time: usize,
     /// UEs that stay registered with a session at two AMFs and SMFs over PostgreSQL instead: cost
     /// of each by their number, takeover from a killed SMF, plan for ten million UEs
     #[arg(long, conflicts_with = "sets")]
