@@ -135,7 +135,10 @@ impl Nrf {
         let id = body.nf_instance_id.parse();
         let id = id.map_err(|_| refused("invalid_client", "nfInstanceId is not an identity"))?;
         let profile = NfProfile::new(id, NfType::Nrf, NfStatus::Registered);
-        if !authorisation::is_instance(peer_certificate().as_deref(), None, &profile) {
+        // No owner is kept of the NRF itself.
+        let peer = peer_certificate();
+        let owner = peer.as_ref().map(|peer| peer.identity());
+        if !authorisation::is_instance(peer.as_deref(), owner.as_deref(), &profile) {
             let detail = "nfInstanceId is that of the holder of another certificate";
             return Err(refused("invalid_client", detail));
         }

@@ -13,18 +13,26 @@ fn refused(detail: String) -> Problem {
     Problem::new(403, "REQUEST_NOT_ALLOWED").detail(detail)
 }
 
-/// Whether the consumer owns what this owner has created.
+/// Whether the consumer may change what this owner has created: the instance with this identity, or
+/// a subscription. What has no owner was created by a function of this machine, without a
+/// certificate: no certificate changes it but that of the same instance, which now uses HTTP/2.
 pub fn check_owner(
     peer: Option<&PeerCertificate>,
     owner: Option<&str>,
+    instance: Option<&str>,
     what: &str,
 ) -> Result<(), Problem> {
-    match (peer, owner) {
-        (Some(peer), Some(owner)) if peer.identity() != owner => {
-            Err(refused(format!("{what} belongs to the holder of another certificate")))
-        }
-        _ => Ok(()),
+    let Some(peer) = peer else { return Ok(()) };
+    match owner {
+        Some(owner) if peer.identity() == owner => Ok(()),
+        Some(_) => Err(refused(format!("{what} belongs to the holder of another certificate"))),
+        None if instance.is_some_and(|id| lists(peer, id)) => Ok(()),
+        None => Err(refused(format!("{what} belongs to a function without a certificate"))),
     }
+}
+
+fn lists(peer: &PeerCertificate, instance: &str) -> bool {
+    peer.instances.iter().any(|own| own.eq_ignore_ascii_case(instance))
 }
 
 /// Whether the consumer may register this profile: the certificate has its NF type, its instance
@@ -64,26 +72,74 @@ pub fn check_profile(peer: Option<&PeerCertificate>, profile: &NfProfile) -> Res
 
 fn check_instance(peer: &PeerCertificate, profile: &NfProfile) -> Result<(), Problem> {
     let id = profile.nf_instance_id.as_str();
-    match peer.instances.is_empty() || peer.instances.iter().any(|own| own.eq_ignore_ascii_case(id))
-    {
+    match peer.instances.is_empty() || lists(peer, id) {
         true => Ok(()),
         false => Err(refused(format!("the certificate of the consumer is not of instance {id}"))),
     }
 }
 
-/// Whether the consumer is this registered instance.
+/// Whether the consumer is this registered instance. An instance without an owner has registered
+/// without a certificate, so that a certificate has to name it.
 pub fn is_instance(
     peer: Option<&PeerCertificate>,
     owner: Option<&str>,
     profile: &NfProfile,
 ) -> bool {
+    let id = profile.nf_instance_id.as_str();
     peer.is_none_or(|peer| {
-        owner.is_none_or(|owner| peer.identity() == owner)
-            && peer.is_of_type(profile.nf_type.as_str())
-            && (peer.instances.is_empty()
-                || peer
-                    .instances
-                    .iter()
-                    .any(|own| own.eq_ignore_ascii_case(profile.nf_instance_id.as_str())))
+        peer.is_of_type(profile.nf_type.as_str())
+            && match owner {
+                Some(owner) => {
+                    peer.identity() == owner && (peer.instances.is_empty() || lists(peer, id))
+                }
+                None => lists(peer, id),
+            }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::nnrf_nfmanagement::{NfStatus, NfType};
+
+    const ID: &str = "00000000-0000-4000-8000-00000000000a";
+
+    fn certificate(name: &str, instances: &[&str]) -> PeerCertificate {
+        PeerCertificate {
+            common_name: name.into(),
+            nf_types: vec!["UDM".into()],
+            instances: instances.iter().map(ToString::to_string).collect(),
+            names: vec!["127.0.0.8".into()],
+        }
+    }
+
+    #[test]
+    fn only_a_certificate_of_the_instance_changes_what_was_registered_without_one() {
+        let (udm, any) = (certificate("udm", &[ID]), certificate("udm", &[]));
+        let other = certificate("lmf", &["00000000-0000-4000-8000-00000000000b"]);
+        let own = any.identity();
+        for (peer, owner, instance, is_right) in [
+            (None, None, Some(ID), true),
+            (None, Some(own.as_str()), Some(ID), true),
+            (Some(&any), Some(own.as_str()), Some(ID), true),
+            (Some(&other), Some(own.as_str()), Some(ID), false),
+            (Some(&udm), None, Some(ID), true),
+            (Some(&udm), None, None, false),
+            (Some(&any), None, Some(ID), false),
+            (Some(&other), None, Some(ID), false),
+        ] {
+            let answer = check_owner(peer, owner, instance, "it");
+            assert_eq!(answer.is_ok(), is_right, "{peer:?} {owner:?} {instance:?}");
+        }
+        let profile = NfProfile::new(ID.parse().unwrap(), NfType::Udm, NfStatus::Registered);
+        for (peer, owner, is_right) in [
+            (None, None, true),
+            (Some(&udm), None, true),
+            (Some(&any), None, false),
+            (Some(&any), Some(own.as_str()), true),
+            (Some(&udm), Some(own.as_str()), false),
+        ] {
+            assert_eq!(is_instance(peer, owner, &profile), is_right, "{peer:?} {owner:?}");
+        }
+    }
 }

@@ -94,7 +94,12 @@ impl NfManagement for Nrf {
         let (before, replaced) = {
             let mut state = self.state();
             if let Some(held) = state.registry.get(nf_instance_id) {
-                check_owner(peer.as_deref(), held.owner.as_deref(), "the instance")?;
+                check_owner(
+                    peer.as_deref(),
+                    held.owner.as_deref(),
+                    Some(nf_instance_id),
+                    "the instance",
+                )?;
             }
             let replaced = state.registry.remove_replaced(&profile, owner.as_deref());
             let entry = Entry {
@@ -136,7 +141,12 @@ impl NfManagement for Nrf {
             let entry =
                 state.registry.get_mut(nf_instance_id).ok_or_else(|| unknown(nf_instance_id))?;
             let peer = peer_certificate();
-            check_owner(peer.as_deref(), entry.owner.as_deref(), "the instance")?;
+            check_owner(
+                peer.as_deref(),
+                entry.owner.as_deref(),
+                Some(nf_instance_id),
+                "the instance",
+            )?;
             let patched = body.apply_to(&entry.profile).map_err(PatchError::into_problem)?;
             if patched.nf_instance_id != entry.profile.nf_instance_id
                 || patched.nf_type != entry.profile.nf_type
@@ -176,7 +186,12 @@ impl NfManagement for Nrf {
             let mut state = self.state();
             if let Some(held) = state.registry.get(nf_instance_id) {
                 let peer = peer_certificate();
-                check_owner(peer.as_deref(), held.owner.as_deref(), "the instance")?;
+                check_owner(
+                    peer.as_deref(),
+                    held.owner.as_deref(),
+                    Some(nf_instance_id),
+                    "the instance",
+                )?;
             }
             state.registry.remove(nf_instance_id)
         };
@@ -227,7 +242,7 @@ impl NfManagement for Nrf {
             let held = held.ok_or_else(|| no_subscription(subscription_id))?;
             (held, state.subscriptions.owner(subscription_id).map(String::from))
         };
-        check_owner(peer_certificate().as_deref(), owner.as_deref(), "the subscription")?;
+        check_owner(peer_certificate().as_deref(), owner.as_deref(), None, "the subscription")?;
         let mut patched = body.apply_to(&held).map_err(PatchError::into_problem)?;
         // Another URI would be another consumer's.
         if patched.nf_status_notification_uri != held.nf_status_notification_uri {
@@ -252,7 +267,7 @@ impl NfManagement for Nrf {
         let removed = {
             let mut state = self.state();
             let owner = state.subscriptions.owner(subscription_id);
-            check_owner(peer_certificate().as_deref(), owner, "the subscription")?;
+            check_owner(peer_certificate().as_deref(), owner, None, "the subscription")?;
             state.subscriptions.remove(subscription_id)
         };
         self.persist_subscription(subscription_id);

@@ -143,8 +143,13 @@ fn profile_of(id: &str, nf_type: NfType) -> Result<NfProfile> {
 }
 
 async fn secured_core(folder: &Path) -> Result<TestCore> {
+    secured_core_on(Sbi::Http, folder).await
+}
+
+/// A core whose functions call each other over a binding, and listen with certificates.
+async fn secured_core_on(sbi: Sbi, folder: &Path) -> Result<TestCore> {
     let folder = folder.display().to_string();
-    TestCore::start_on(Sbi::Http, move |config| config.sbi.pki = folder).await
+    TestCore::start_on(sbi, move |config| config.sbi.pki = folder).await
 }
 
 /// Expects a refusal with this cause.
@@ -251,9 +256,19 @@ fn attack_pcf_reads_keys_with_its_token() {
 
 #[test]
 fn attack_certificate_holder_replaces_the_udm() {
-    in_namespace(|| async {
+    certificate_holder_replaces_the_udm(Sbi::Http);
+}
+
+/// Functions that register over the fabric have no certificate at the NRF.
+#[test]
+fn attack_certificate_holder_replaces_the_udm_of_a_fabric() {
+    certificate_holder_replaces_the_udm(Sbi::Fabric);
+}
+
+fn certificate_holder_replaces_the_udm(sbi: Sbi) {
+    in_namespace(move || async move {
         let folder = Folder::new("replaced")?;
-        let core = secured_core(&folder.0).await?;
+        let core = secured_core_on(sbi, &folder.0).await?;
         let lmf = folder.holder("lmf")?;
         let management = lmf.management()?;
         let genuine = lmf.find(NfType::Udm).await?;
@@ -273,6 +288,9 @@ fn attack_certificate_holder_replaces_the_udm() {
         let suspended = JsonPatch(vec![suspended]);
         let patched = management.update_nf_instance(&id, suspended).await;
         expect(patched, 403, "REQUEST_NOT_ALLOWED")?;
+        // The functions of the core have subscribed to each other's status.
+        let unsubscribed = management.remove_subscription("1").await;
+        expect(unsubscribed, 403, "REQUEST_NOT_ALLOWED")?;
         // A false UDM, and an LMF at an address that is not the certificate's.
         let false_udm = management.register_nf_instance(OWN, profile_of(OWN, NfType::Udm)?).await;
         expect(false_udm, 403, "REQUEST_NOT_ALLOWED")?;
