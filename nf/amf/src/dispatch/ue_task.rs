@@ -147,8 +147,8 @@ impl Ue {
                 }
             }
             Work::Event(Event::ContextTransferred(update, answer)) => {
-                ue_context_transfer::concluded(self, *update).await;
-                let _ = answer.send(());
+                let concluded = ue_context_transfer::concluded(self, *update).await;
+                let _ = answer.send(concluded);
             }
             Work::Event(Event::HandoverFromAmf(body, answer)) => {
                 inter_amf_target::run(self, *body, answer).await

@@ -194,7 +194,7 @@ impl AmfCommunication for Amf {
         let ue = self.find(ue_context_id)?;
         let (answer, answered) = oneshot::channel();
         self.send_event(&ue, Event::ContextTransferred(body.into(), answer))?;
-        answered.await.map_err(|_| unknown(ue_context_id))?;
+        answered.await.map_err(|_| unknown(ue_context_id))??;
         Ok(UeRegStatusUpdateRspData { reg_status_transfer_complete: true })
     }
 

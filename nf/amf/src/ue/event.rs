@@ -136,7 +136,7 @@ pub(crate) enum Event {
         oneshot::Sender<Result<Multipart<UeContextTransferRspData>, Problem>>,
     ),
     /// RegistrationStatusUpdate from that AMF.
-    ContextTransferred(Box<UeRegStatusUpdateReqData>, oneshot::Sender<()>),
+    ContextTransferred(Box<UeRegStatusUpdateReqData>, oneshot::Sender<Result<(), Problem>>),
     /// CreateUEContext from the source AMF of a handover.
     HandoverFromAmf(Box<Multipart<UeContextCreateData>>, HandoverAnswer),
     /// ReleaseUEContext from the source AMF: the handover failed or was cancelled.

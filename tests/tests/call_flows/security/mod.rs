@@ -5,6 +5,7 @@
 //! `make attack-soak`.
 pub mod attack_buffer;
 pub mod attack_callbacks;
+pub mod attack_context_transfer;
 pub mod attack_flood;
 pub mod attack_initial_message;
 pub mod attack_n3;

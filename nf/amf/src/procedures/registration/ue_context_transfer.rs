@@ -460,14 +460,30 @@ pub(crate) fn transfer_to(
 }
 
 /// Old AMF: handles RegistrationStatusUpdate.
-pub(crate) async fn concluded(ue: &mut Ue, update: UeRegStatusUpdateReqData) {
-    ue.context_transfer = ContextTransfer::None;
-    if update.transfer_status != UeContextTransferStatus::Transferred {
+///
+/// # Errors
+/// 403 if this AMF has not given the context away: another AMF could end the registration.
+pub(crate) async fn concluded(
+    ue: &mut Ue,
+    update: UeRegStatusUpdateReqData,
+) -> Result<(), Problem> {
+    let is_transferred = update.transfer_status == UeContextTransferStatus::Transferred;
+    match ue.context_transfer {
+        ContextTransfer::AwaitingStatusUpdate => {}
+        ContextTransfer::Transferred if is_transferred => return Ok(()),
+        ContextTransfer::None | ContextTransfer::Transferred => {
+            let detail = "the UE context was not requested before";
+            return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
+        }
+    }
+    if !is_transferred {
+        ue.context_transfer = ContextTransfer::None;
         tracing::info!(supi = ue.label(), "UE context not transferred; this AMF keeps the UE");
         ue.amf.rebalancing.set_idle(ue.handle.number, false);
         ue.idle = None;
-        return;
+        return Ok(());
     }
+    ue.context_transfer = ContextTransfer::Transferred;
     amf_load_rebalancing::moved(ue);
     let unwanted = update.to_release_session_list.unwrap_or_default();
     let sessions: Vec<_> = std::mem::take(&mut ue.sessions).into_iter().collect();
@@ -485,4 +501,5 @@ pub(crate) async fn concluded(ue: &mut Ue, update: UeRegStatusUpdateReqData) {
     ue.registration.policy = None;
     implicit_deregistration::remove_registration(ue).await;
     ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
+    Ok(())
 }

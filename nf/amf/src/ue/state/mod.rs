@@ -79,6 +79,8 @@ pub(crate) enum ContextTransfer {
     None,
     /// The context was given; RegistrationStatusUpdate is awaited.
     AwaitingStatusUpdate,
+    /// The other AMF has reported that it has the UE. It repeats the report if the answer is lost.
+    Transferred,
 }
 
 /// The stored states of a UE. Only the methods of `Ue` in `transitions` change them.
