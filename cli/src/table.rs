@@ -1,12 +1,17 @@
 //! Tables on standard output.
 use comfy_table::{Cell, Table, presets};
 
-/// A table without lines: columns are two spaces apart.
+/// A table without lines: columns are two spaces apart. Cells may have text of other network
+/// functions and of radios, so control characters, which a terminal would obey, become `?`.
 pub fn table<C: AsRef<str>>(header: &[C], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(header.iter().map(|cell| Cell::new(cell.as_ref())));
-    table.add_rows(rows);
+    let printable = |cell: String| {
+        let hide = |c: char| if c.is_control() && c != '\n' { '?' } else { c };
+        cell.chars().map(hide).collect::<String>()
+    };
+    table.add_rows(rows.into_iter().map(|row| row.into_iter().map(printable).collect::<Vec<_>>()));
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
@@ -21,5 +26,11 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [vec!["gnb-1".to_string(), "2".into()], vec!["g".into(), "10".into()]];
         assert_eq!(table(&["name", "UEs"], rows), "name   UEs\ngnb-1  2\ng      10");
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        let rows = [vec!["\u{1b}]0;x\u{7}set\u{9b}1".to_string()]];
+        assert_eq!(table(&["set"], rows), "set\n?]0;x?set?1");
     }
 }

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// Difference between two clocks over a time that is no step: an offset, and 200 ppm of the time.
 const TOLERANCE: Duration = Duration::from_millis(20);
 const DRIFT: u32 = 5000;
+/// Two readings that took longer than this together cannot tell a step from the time that they
+/// took: the server may have read its clock at once, or last.
+const MAX_UNCERTAINTY: Duration = Duration::from_millis(50);
 /// A reading that is older than this cannot tell a step from drift.
 const MAX_AGE: Duration = Duration::from_secs(100);
 
@@ -53,6 +56,7 @@ impl ServerClock {
             let passed = reading.server_ms.saturating_sub(last.server_ms);
             let tolerance = TOLERANCE + longest / DRIFT;
             longest <= MAX_AGE
+                && longest.saturating_sub(shortest) <= MAX_UNCERTAINTY
                 && ms(passed) <= longest + tolerance
                 && ms(passed) + tolerance >= shortest
         });
@@ -80,7 +84,10 @@ impl ServerClock {
         let unchanged = lease.saturating_sub(reading.sent.saturating_duration_since(seen.1));
         let even_since = self.even_since.unwrap_or(reading.answered);
         let untrusted = lease.saturating_sub(reading.sent.saturating_duration_since(even_since));
-        let by_clock = ms(until.saturating_sub(reading.server_ms)).max(untrusted);
+        // A step of this length is taken for an even clock.
+        let unseen = i64::try_from((MAX_UNCERTAINTY + TOLERANCE).as_millis()).unwrap_or_default();
+        let rest = until.saturating_add(unseen).saturating_sub(reading.server_ms);
+        let by_clock = ms(rest).max(untrusted);
         by_clock.min(unchanged)
     }
 }
@@ -108,7 +115,20 @@ mod tests {
         let wait = clock.remaining("b", 40_000, after(start, 1010, 51_010), LEASE);
         assert_eq!(wait, Duration::ZERO);
         let wait = clock.remaining("c", 51_500, after(start, 1100, 51_100), LEASE);
-        assert_eq!(wait, ms(400));
+        assert_eq!(wait, ms(470));
+    }
+
+    #[test]
+    fn a_step_during_a_slow_reading_ends_no_lease() {
+        let (mut clock, start) = (ServerClock::default(), Instant::now());
+        clock.read(after(start, 0, 5_000_000));
+        clock.read(after(start, 2_000, 5_002_000));
+        // Stored at 2,100 for a second. The next reading takes 900 ms: the server's clock was set
+        // 800 ms ahead before it was read, at once.
+        let sent = start + ms(2_200);
+        let slow = Reading { sent, answered: sent + ms(900), server_ms: 5_003_000 };
+        let wait = clock.remaining("a", 5_003_100, slow, LEASE);
+        assert_eq!(wait, LEASE);
     }
 
     #[test]
@@ -133,7 +153,7 @@ mod tests {
         clock.remaining("a", 2_000, after(start, 0, 1_000), LEASE);
         clock.read(after(start, 1_000, 2_000));
         let wait = clock.remaining("a", 3_000, after(start, 1_500, 2_500), LEASE);
-        assert_eq!(wait, ms(500));
+        assert_eq!(wait, ms(570));
     }
 
     #[test]
