@@ -38,11 +38,14 @@ async fn cut_off_amf(site: &Site, server: &TestPostgres) -> Result<()> {
         .await?;
     // A function without AMF and SMF shows what the AMF lacks, and the gNB at the other one.
     let shown = network_from(&site.0.join("oam-udm.sock")).await?;
-    let of_kind = |kind: &'static str| shown.lines().filter(move |line| line.starts_with(kind));
-    let lacking: Vec<_> = of_kind("AMF").filter(|it| it.contains("not ready: database")).collect();
-    ensure!(of_kind("AMF").count() == 2 && lacking.len() == 1, "{shown}");
+    // The first table has the functions.
+    let functions = shown.split("\n\n").next().unwrap_or_default();
+    let amfs: Vec<_> = functions.lines().filter(|line| line.starts_with("AMF")).collect();
+    let lacking: Vec<_> = amfs.iter().filter(|it| it.contains("not ready: database")).collect();
+    ensure!(amfs.len() == 2 && lacking.len() == 1, "{shown}");
     ensure!(lacking[0].contains("SUSPENDED"), "{shown}");
-    ensure!(of_kind("gnb-1").any(|it| it.contains(" 00101-1 ")), "{shown}");
+    let is_gnb = |line: &str| line.starts_with("gnb-1") && line.contains(" 00101-1 ");
+    ensure!(shown.lines().any(is_gnb), "{shown}");
     ensure!(shown.lines().any(|it| it.contains(":8805") && it.contains(" associated")), "{shown}");
     // It refuses gNBs until it has the database again.
     ensure!(first.connect_again().await.is_err(), "a new association is refused");
