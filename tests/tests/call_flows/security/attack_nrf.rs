@@ -256,18 +256,18 @@ fn attack_pcf_reads_keys_with_its_token() {
 
 #[test]
 fn attack_certificate_holder_replaces_the_udm() {
-    certificate_holder_replaces_the_udm(Sbi::Http);
+    certificate_holder_replaces_the_udm(Sbi::Http, "replaced");
 }
 
 /// Functions that register over the fabric have no certificate at the NRF.
 #[test]
 fn attack_certificate_holder_replaces_the_udm_of_a_fabric() {
-    certificate_holder_replaces_the_udm(Sbi::Fabric);
+    certificate_holder_replaces_the_udm(Sbi::Fabric, "replaced-fabric");
 }
 
-fn certificate_holder_replaces_the_udm(sbi: Sbi) {
+fn certificate_holder_replaces_the_udm(sbi: Sbi, folder: &'static str) {
     in_namespace(move || async move {
-        let folder = Folder::new("replaced")?;
+        let folder = Folder::new(folder)?;
         let core = secured_core_on(sbi, &folder.0).await?;
         let lmf = folder.holder("lmf")?;
         let management = lmf.management()?;
