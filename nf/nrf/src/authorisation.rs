@@ -13,21 +13,46 @@ fn refused(detail: String) -> Problem {
     Problem::new(403, "REQUEST_NOT_ALLOWED").detail(detail)
 }
 
-/// Whether the consumer may change what this owner has created: the instance with this identity, or
-/// a subscription. What has no owner was created by a function of this machine, without a
-/// certificate: no certificate changes it but that of the same instance, which now uses HTTP/2.
-pub fn check_owner(
+/// Whether the consumer may change a registered instance: see [`owns`].
+pub fn check_instance_owner(
+    peer: Option<&PeerCertificate>,
+    owner: Option<&str>,
+    instance: &str,
+) -> Result<(), Problem> {
+    check_owner(peer, owner, Some(instance), "the instance")
+}
+
+/// Whether the consumer may change a subscription: see [`owns`].
+pub fn check_subscription_owner(
+    peer: Option<&PeerCertificate>,
+    owner: Option<&str>,
+) -> Result<(), Problem> {
+    check_owner(peer, owner, None, "the subscription")
+}
+
+fn check_owner(
     peer: Option<&PeerCertificate>,
     owner: Option<&str>,
     instance: Option<&str>,
     what: &str,
 ) -> Result<(), Problem> {
-    let Some(peer) = peer else { return Ok(()) };
+    if peer.is_none_or(|peer| owns(peer, owner, instance)) {
+        return Ok(());
+    }
+    let of = match owner {
+        Some(_) => "the holder of another certificate",
+        None => "a function without a certificate",
+    };
+    Err(refused(format!("{what} belongs to {of}")))
+}
+
+/// Whether this certificate is that of what the owner has created: the instance with this identity,
+/// or a subscription. What has no owner was created by a function of this machine, without a
+/// certificate: no certificate changes it but that of the same instance, which now uses HTTP/2.
+fn owns(peer: &PeerCertificate, owner: Option<&str>, instance: Option<&str>) -> bool {
     match owner {
-        Some(owner) if peer.identity() == owner => Ok(()),
-        Some(_) => Err(refused(format!("{what} belongs to the holder of another certificate"))),
-        None if instance.is_some_and(|id| lists(peer, id)) => Ok(()),
-        None => Err(refused(format!("{what} belongs to a function without a certificate"))),
+        Some(owner) => peer.identity() == owner,
+        None => instance.is_some_and(|id| lists(peer, id)),
     }
 }
 
@@ -88,12 +113,8 @@ pub fn is_instance(
     let id = profile.nf_instance_id.as_str();
     peer.is_none_or(|peer| {
         peer.is_of_type(profile.nf_type.as_str())
-            && match owner {
-                Some(owner) => {
-                    peer.identity() == owner && (peer.instances.is_empty() || lists(peer, id))
-                }
-                None => lists(peer, id),
-            }
+            && owns(peer, owner, Some(id))
+            && (peer.instances.is_empty() || lists(peer, id))
     })
 }
 

@@ -1,6 +1,6 @@
 //! Nnrf_NFManagement (TS 29.510, 5.2).
 use crate::Nrf;
-use crate::authorisation::{check_owner, check_profile};
+use crate::authorisation::{check_instance_owner, check_profile, check_subscription_owner};
 use crate::registry::Entry;
 use martlet_interop::{Quirk, SbiQuirk};
 use martlet_nf::{callbacks, peer_certificate};
@@ -94,12 +94,7 @@ impl NfManagement for Nrf {
         let (before, replaced) = {
             let mut state = self.state();
             if let Some(held) = state.registry.get(nf_instance_id) {
-                check_owner(
-                    peer.as_deref(),
-                    held.owner.as_deref(),
-                    Some(nf_instance_id),
-                    "the instance",
-                )?;
+                check_instance_owner(peer.as_deref(), held.owner.as_deref(), nf_instance_id)?;
             }
             let replaced = state.registry.remove_replaced(&profile, owner.as_deref());
             let entry = Entry {
@@ -141,12 +136,7 @@ impl NfManagement for Nrf {
             let entry =
                 state.registry.get_mut(nf_instance_id).ok_or_else(|| unknown(nf_instance_id))?;
             let peer = peer_certificate();
-            check_owner(
-                peer.as_deref(),
-                entry.owner.as_deref(),
-                Some(nf_instance_id),
-                "the instance",
-            )?;
+            check_instance_owner(peer.as_deref(), entry.owner.as_deref(), nf_instance_id)?;
             let patched = body.apply_to(&entry.profile).map_err(PatchError::into_problem)?;
             if patched.nf_instance_id != entry.profile.nf_instance_id
                 || patched.nf_type != entry.profile.nf_type
@@ -186,12 +176,7 @@ impl NfManagement for Nrf {
             let mut state = self.state();
             if let Some(held) = state.registry.get(nf_instance_id) {
                 let peer = peer_certificate();
-                check_owner(
-                    peer.as_deref(),
-                    held.owner.as_deref(),
-                    Some(nf_instance_id),
-                    "the instance",
-                )?;
+                check_instance_owner(peer.as_deref(), held.owner.as_deref(), nf_instance_id)?;
             }
             state.registry.remove(nf_instance_id)
         };
@@ -242,7 +227,7 @@ impl NfManagement for Nrf {
             let held = held.ok_or_else(|| no_subscription(subscription_id))?;
             (held, state.subscriptions.owner(subscription_id).map(String::from))
         };
-        check_owner(peer_certificate().as_deref(), owner.as_deref(), None, "the subscription")?;
+        check_subscription_owner(peer_certificate().as_deref(), owner.as_deref())?;
         let mut patched = body.apply_to(&held).map_err(PatchError::into_problem)?;
         // Another URI would be another consumer's.
         if patched.nf_status_notification_uri != held.nf_status_notification_uri {
@@ -267,7 +252,7 @@ impl NfManagement for Nrf {
         let removed = {
             let mut state = self.state();
             let owner = state.subscriptions.owner(subscription_id);
-            check_owner(peer_certificate().as_deref(), owner, None, "the subscription")?;
+            check_subscription_owner(peer_certificate().as_deref(), owner)?;
             state.subscriptions.remove(subscription_id)
         };
         self.persist_subscription(subscription_id);
