@@ -131,8 +131,7 @@ impl Ue {
                 self.queue_nas(nas);
             }
             message @ (Uplink::SessionNotify { .. } | Uplink::SessionModifyIndication(_)) => {
-                let amf_id = self.connection.as_ref().map_or(0, |connection| connection.amf_id);
-                self.defer(Work::Event(Event::Uplink { amf_id, message }));
+                self.defer(self.later(message));
             }
             Uplink::RadioCapability(capability) => ue_radio_capability_info::run(self, capability),
             Uplink::NotDelivered { cause, nas } => nas_non_delivery::run(self, &cause, nas),

@@ -200,6 +200,13 @@ impl Ue {
         }
     }
 
+    /// A message of the current connection, for the task to handle once the running procedure has
+    /// ended.
+    pub(crate) fn later(&self, message: Uplink) -> Work {
+        let amf_id = self.connection.as_ref().map_or(0, |connection| connection.amf_id);
+        Work::Event(Event::Uplink { amf_id, message })
+    }
+
     /// Queues work until the running procedure has ended.
     pub(crate) fn defer(&mut self, work: Work) {
         if self.task.deferred.len() < self.amf.config.limits.ue_queue {

@@ -11,7 +11,7 @@ use crate::n2::Location;
 use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::HandoverAdmitted;
 use crate::n2::uplink::Uplink;
-use crate::ue::{Event, HandoverInput, Stop, Ue, Work};
+use crate::ue::{HandoverInput, Stop, Ue};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Instant;
 
@@ -115,8 +115,7 @@ fn handle_other(ue: &mut Ue, input: HandoverInput) -> Result<(), Ended> {
     match input {
         HandoverInput::Source(Uplink::HandoverCancel(_)) => Err(Ended::Cancelled),
         HandoverInput::Source(message @ Uplink::ReleaseRequest { .. }) => {
-            let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
-            Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink { amf_id, message }))))
+            Err(Ended::Stopped(Stop::Preempted(ue.later(message))))
         }
         HandoverInput::Source(message) => {
             ue.handle_unsolicited_ngap(message).map_err(Ended::Stopped)

@@ -16,7 +16,7 @@ use crate::procedures::n2::ng_setup;
 use crate::procedures::registration::ue_context_transfer;
 use crate::procedures::registration::{am_policy_association, implicit_deregistration};
 use crate::served::{Tai, slice_to_sbi};
-use crate::ue::{Event, HandoverInput, HandoverPhase, Stop, Ue, Work};
+use crate::ue::{HandoverInput, HandoverPhase, Stop, Ue};
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
 use martlet_sbi::{Multipart, Problem, content_type, path_segment};
@@ -238,11 +238,7 @@ async fn completion(ue: &mut Ue, (amf, supi): OtherAmf<'_>, until: Instant) -> R
                 ran_status_transfer::to_other_amf(ue, amf, supi, &status).await;
             }
             Ok(HandoverInput::Source(message @ Uplink::ReleaseRequest { .. })) => {
-                let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
-                return Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink {
-                    amf_id,
-                    message,
-                }))));
+                return Err(Ended::Stopped(Stop::Preempted(ue.later(message))));
             }
             Ok(HandoverInput::Source(message)) => {
                 ue.handle_unsolicited_ngap(message).map_err(Ended::Stopped)?
