@@ -1,19 +1,11 @@
 //! Another AMF concludes the transfer of a UE context that it has not requested.
-use anyhow::{Context, Result, ensure};
+use super::scas::peer;
+use anyhow::ensure;
 use martlet::core::Sbi;
-use martlet_sbi::{ApiRoot, CallPolicy, Peer};
 use martlet_sbi_api::namf_communication::{
     AmfCommunicationClient, UeContextTransferStatus, UeRegStatusUpdateReqData,
 };
-use martlet_sbi_http::{ClientLimits, HttpBinding};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
-use std::sync::Arc;
-
-fn amf() -> Result<AmfCommunicationClient> {
-    let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("not an API root")?;
-    let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
-    Ok(AmfCommunicationClient::new(Peer::new(binding, root, "AMF", CallPolicy::default())))
-}
 
 #[test]
 fn attack_amf_ends_a_registration_with_a_transfer_that_was_not_requested() {
@@ -22,7 +14,8 @@ fn attack_amf_ends_a_registration_with_a_transfer_that_was_not_requested() {
         let gnb = core.gnb(1).await?;
         let (ue, _) = core.ue_with_session(&gnb, 1).await?;
         let update = UeRegStatusUpdateReqData::new(UeContextTransferStatus::Transferred);
-        let answer = amf()?.registration_status_update("imsi-001010000000001", update).await;
+        let amf = AmfCommunicationClient::new(peer(17)?);
+        let answer = amf.registration_status_update("imsi-001010000000001", update).await;
         let is_refused = answer.as_ref().is_err_and(|problem| problem.status() == 403);
         ensure!(is_refused, "403 expected, not {answer:?}");
         reaches(&ue, 1, GATEWAY).await?;
