@@ -387,10 +387,14 @@ fn report(
     }
     let of_members =
         || all.iter().filter(|(deployment, _)| deployment.database == Database::Postgres(None));
-    let points: Vec<(f64, f64)> = of_members()
-        .filter(|(deployment, _)| deployment.udrs == 1)
-        .map(|(deployment, measured)| (deployment.members.into(), measured.functions.set_rate()))
-        .collect();
+    let by_members = |of: fn(&Measured) -> &CpuTimes| -> Vec<(f64, f64)> {
+        let with_one_udr = of_members().filter(|(deployment, _)| deployment.udrs == 1);
+        let point = |(deployment, measured): &(Deployment, Measured)| {
+            (deployment.members.into(), of(measured).set_rate())
+        };
+        with_one_udr.map(point).collect()
+    };
+    let points = by_members(|measured| &measured.functions);
     let law = Usl::fit(&points).context("no law fits")?;
     for (what, unit, value) in [
         ("rate", "1/s", law.rate),
@@ -442,10 +446,7 @@ fn report(
     let fitted: Vec<(f64, f64)> =
         (4..=32).map(|n| f64::from(n) / 4.0).map(|n| (n, law.rate_of(n))).collect();
     // A point for each number: a series of two has no line.
-    let paced: Vec<(f64, f64)> = of_members()
-        .filter(|(deployment, _)| deployment.udrs == 1)
-        .map(|(deployment, measured)| (deployment.members.into(), measured.paced.set_rate()))
-        .collect();
+    let paced = by_members(|measured| &measured.paced);
     let linear: Vec<(f64, f64)> = (1..=8).map(f64::from).map(|n| (n, n * law.rate)).collect();
     let delayed = all.iter().filter_map(|(deployment, measured)| {
         let Database::Postgres(Some(delay)) = deployment.database else { return None };

@@ -15,6 +15,8 @@ const DRIFT: u32 = 5000;
 /// Two readings that took longer than this together cannot tell a step from the time that they
 /// took: the server may have read its clock at once, or last.
 const MAX_UNCERTAINTY: Duration = Duration::from_millis(50);
+/// Milliseconds of the longest step that is taken for an even clock.
+const UNSEEN_STEP: i64 = (MAX_UNCERTAINTY.as_millis() + TOLERANCE.as_millis()) as i64;
 /// A reading that is older than this cannot tell a step from drift.
 const MAX_AGE: Duration = Duration::from_secs(100);
 
@@ -84,9 +86,7 @@ impl ServerClock {
         let unchanged = lease.saturating_sub(reading.sent.saturating_duration_since(seen.1));
         let even_since = self.even_since.unwrap_or(reading.answered);
         let untrusted = lease.saturating_sub(reading.sent.saturating_duration_since(even_since));
-        // A step of this length is taken for an even clock.
-        let unseen = i64::try_from((MAX_UNCERTAINTY + TOLERANCE).as_millis()).unwrap_or_default();
-        let rest = until.saturating_add(unseen).saturating_sub(reading.server_ms);
+        let rest = until.saturating_add(UNSEEN_STEP).saturating_sub(reading.server_ms);
         let by_clock = ms(rest).max(untrusted);
         by_clock.min(unchanged)
     }
