@@ -133,10 +133,11 @@ impl CoreClient {
         match oam_client::ask(endpoint, "/ask/network", NETWORK_TIMEOUT).await? {
             (200, functions) => Ok(functions),
             (404, _) => bail!("no function at {endpoint} knows the NRF"),
-            (_, answer) => {
+            (504, answer) => {
                 let detail = answer["detail"].as_str().unwrap_or_default();
                 bail!("the NRF, which has the functions of the network, does not answer: {detail}")
             }
+            (status, answer) => bail!("the NRF's list is not available ({status}): {answer}"),
         }
     }
 
