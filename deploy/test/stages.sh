@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs all stages of `make test`, also after one has failed, and lists their results at the end.
 #
-#     deploy/test/stages.sh            as `make test` calls it deploy/test/stages.sh --list     only
-#     prints the stages
+#     deploy/test/stages.sh            as `make test` calls it
+#     deploy/test/stages.sh --list     only prints the stages
 #
 # Environment: RUST_TEST_THREADS (tests at a time; twice the number of CPUs), MARTLET_TEST_MINUTES
 # (after so many minutes no stage begins that repeats call flows; it is listed as skipped), CARGO,
