@@ -324,8 +324,9 @@ impl Database for Postgres {
             // The outer query sees the table as it was before the statement.
             let sql = "WITH put AS (INSERT INTO context (supi, kind, key, value) VALUES ($1, $2, \
                        $3, $4) ON CONFLICT (supi, kind, key) DO UPDATE SET value = \
-                       excluded.value RETURNING supi) SELECT NOT EXISTS (SELECT 1 FROM context \
-                       WHERE supi = $1 AND kind = $2 AND key = $3) FROM put";
+                       excluded.value, changed = excluded.changed, writer = excluded.writer \
+                       RETURNING supi) SELECT NOT EXISTS (SELECT 1 FROM context WHERE supi = $1 \
+                       AND kind = $2 AND key = $3) FROM put";
             Ok(client.query_one(sql, &[supi, kind, key, value])?.get(0))
         })
     }

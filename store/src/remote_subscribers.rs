@@ -53,6 +53,8 @@ pub(crate) struct Remote {
     plain: Mutex<Queue>,
     authentication: Mutex<Queue>,
     pub writes: WriteBehind,
+    /// The number of this process among those that write contexts.
+    writer: i64,
     flush_interval: Duration,
     pub ahead: LeaseAhead,
     /// A notification of changes arrived.
@@ -64,6 +66,14 @@ pub(crate) struct Remote {
 /// Locks the state, also after a panic with the lock held.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// A number that no other process has. Without random numbers it is that of any process, whose
+/// values are replaced by late ones.
+fn writer() -> i64 {
+    let mut bytes = [0; 8];
+    let _ = getrandom::fill(&mut bytes);
+    i64::from_le_bytes(bytes)
 }
 
 /// A subscriber at the state before this sequence number, which is reserved for it.
@@ -93,6 +103,7 @@ impl Remote {
             plain: Mutex::default(),
             authentication: Mutex::default(),
             writes: WriteBehind::new(),
+            writer: writer(),
             flush_interval,
             ahead: LeaseAhead::new(),
             changed: Arc::default(),
@@ -297,8 +308,11 @@ impl Remote {
         loop {
             self.writes.until_due().await;
             tokio::time::sleep(self.flush_interval).await;
-            let Some(changes) = self.writes.begin() else { return };
-            let outcome = self.write_batch(&changes).await;
+            let Some((changes, is_late)) = self.writes.begin() else { return };
+            let outcome = match is_late {
+                false => self.write_batch(&changes).await,
+                true => self.write_late(&changes).await,
+            };
             self.store.written(outcome.as_ref().err());
             let failed = outcome.is_err();
             self.writes.end(outcome.map_err(Arc::new));
@@ -308,9 +322,21 @@ impl Remote {
         }
     }
 
+    /// Writes changes that waited for the server. Another process may have served these subscribers
+    /// meanwhile.
+    async fn write_late(&self, changes: &ContextChanges) -> Result<(), StoreError> {
+        match statements::write_late(&self.pool, self.writer, changes).await {
+            Err(error) if error.is_refused_value() => return self.write_one_by_one(changes).await,
+            outcome => outcome?,
+        }
+        let mut cache = lock(&self.cache);
+        changes.keys().for_each(|(supi, _, _)| cache.invalidate(supi));
+        Ok(())
+    }
+
     async fn write_batch(&self, changes: &ContextChanges) -> Result<(), StoreError> {
         let renew = lock(&self.cache).low_blocks(changes.keys().map(|(supi, _, _)| supi));
-        let error = match statements::write(&self.pool, changes, &renew).await {
+        let error = match statements::write(&self.pool, self.writer, changes, &renew).await {
             Ok(renewed) => {
                 let mut cache = lock(&self.cache);
                 for (supi, last) in renewed {
@@ -323,14 +349,20 @@ impl Remote {
         if !error.is_refused_value() {
             return Err(error);
         }
-        // One of the values is refused: the others are written, and it is dropped.
-        for (name, value) in changes {
-            let one = ContextChanges::from([(name.clone(), value.clone())]);
-            match statements::write(&self.pool, &one, &[]).await {
+        self.write_one_by_one(changes).await
+    }
+
+    /// One of the values is refused: the others are written, and it is dropped.
+    async fn write_one_by_one(&self, changes: &ContextChanges) -> Result<(), StoreError> {
+        for (name, change) in changes {
+            let one = ContextChanges::from([(name.clone(), change.clone())]);
+            match statements::write_late(&self.pool, self.writer, &one).await {
                 Err(error) if error.is_refused_value() => self.store.written(Some(&error)),
-                outcome => drop(outcome?),
+                outcome => outcome?,
             }
         }
+        let mut cache = lock(&self.cache);
+        changes.keys().for_each(|(supi, _, _)| cache.invalidate(supi));
         Ok(())
     }
 

@@ -115,7 +115,7 @@ const POSTGRES_MIGRATIONS: [&str; 2] = [
 /// Steps that only add to the tables (expand): a program that does not know a step works beside it.
 /// What a step makes superfluous is removed by a later version of the schema (contract), once no
 /// program needs it. The first step creates the tables.
-const POSTGRES_STEPS: [&str; 2] = [
+const POSTGRES_STEPS: [&str; 3] = [
     "",
     "
     CREATE TABLE IF NOT EXISTS change_order (
@@ -128,6 +128,13 @@ const POSTGRES_STEPS: [&str; 2] = [
     -- The members of a set are found in `member`: also those of a version without leases.
     INSERT INTO member (owner, epoch, until) SELECT DISTINCT owner, 0, 0 FROM state ON CONFLICT
     (owner) DO NOTHING;
+",
+    "
+    -- When the value was accepted, by the server's clock, and the process that wrote it. Null for
+    -- values of earlier programs.
+    ALTER TABLE context ADD COLUMN IF NOT EXISTS changed TIMESTAMPTZ;
+    ALTER TABLE context ALTER COLUMN changed SET DEFAULT clock_timestamp();
+    ALTER TABLE context ADD COLUMN IF NOT EXISTS writer BIGINT;
 ",
 ];
 

@@ -7,6 +7,8 @@ use crate::sqn_block::last_of_next_sql;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
+use std::time::Instant;
+use tokio_postgres::types::ToSql;
 
 /// Contexts of a subscriber by kind and key.
 pub(crate) type Contexts = BTreeMap<(String, String), String>;
@@ -14,8 +16,16 @@ pub(crate) type Contexts = BTreeMap<(String, String), String>;
 /// The SUPI, kind and key of a context.
 pub(crate) type ContextName = (String, String, String);
 
-/// New values of contexts; `None` removes one.
-pub(crate) type ContextChanges = BTreeMap<ContextName, Option<String>>;
+/// The new value of a context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// `None` removes the context.
+    pub value: Option<String>,
+    pub accepted: Instant,
+}
+
+/// New values of contexts.
+pub(crate) type ContextChanges = BTreeMap<ContextName, Change>;
 
 /// What a read of a subscriber also does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,16 +50,37 @@ static READ_AND_ADVANCE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-const PUT: &str = "INSERT INTO context (supi, kind, key, value) SELECT * FROM unnest($1::text[], \
-                   $2::text[], $3::text[], $4::text[]) ON CONFLICT (supi, kind, key) DO UPDATE \
-                   SET value = excluded.value";
+/// Writes contexts of the process `$5`.
+const PUT: &str = "INSERT INTO context (supi, kind, key, value, writer) SELECT *, $5 FROM \
+                   unnest($1::text[], $2::text[], $3::text[], $4::text[]) ON CONFLICT (supi, \
+                   kind, key) DO UPDATE SET value = excluded.value, changed = excluded.changed, \
+                   writer = excluded.writer";
 
-/// [`PUT`] of contexts, and a block for each subscriber of `$5`. The condition has the contexts
+/// [`PUT`] of contexts that were accepted `$6` milliseconds ago: later values of others stay.
+const PUT_LATE: &str = "INSERT INTO context (supi, kind, key, value, writer, changed) SELECT supi, \
+                        kind, key, value, $5, clock_timestamp() - age * interval '1 millisecond' \
+                        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $6::bigint[]) \
+                        AS late(supi, kind, key, value, age) ON CONFLICT (supi, kind, key) DO \
+                        UPDATE SET value = excluded.value, changed = excluded.changed, writer = \
+                        excluded.writer WHERE context.writer = excluded.writer OR context.changed \
+                        IS NULL OR context.changed < excluded.changed";
+
+const REMOVE: &str = "DELETE FROM context WHERE (supi, kind, key) IN (SELECT * FROM \
+                      unnest($1::text[], $2::text[], $3::text[]))";
+
+/// [`REMOVE`] by the process `$4` of contexts whose removal was accepted `$5` milliseconds ago.
+const REMOVE_LATE: &str = "DELETE FROM context c USING unnest($1::text[], $2::text[], $3::text[], \
+                           $5::bigint[]) AS late(supi, kind, key, age) WHERE c.supi = late.supi \
+                           AND c.kind = late.kind AND c.key = late.key AND (c.writer = $4 OR \
+                           c.changed IS NULL OR c.changed < clock_timestamp() - late.age * \
+                           interval '1 millisecond')";
+
+/// [`PUT`] of contexts, and a block for each subscriber of `$6`. The condition has the contexts
 /// written first: a removal locks the rows in this order.
 static PUT_AND_ADVANCE: LazyLock<String> = LazyLock::new(|| {
     let last = last_of_next_sql("sqn");
     format!(
-        "WITH put AS ({PUT} RETURNING 1) UPDATE subscriber SET sqn = {last} WHERE supi = ANY($5) \
+        "WITH put AS ({PUT} RETURNING 1) UPDATE subscriber SET sqn = {last} WHERE supi = ANY($6) \
          AND (SELECT count(*) FROM put) >= 0 RETURNING supi, sqn"
     )
 });
@@ -106,43 +137,75 @@ pub(crate) async fn read(
     Ok(all.into_values().collect())
 }
 
+/// Columns of contexts: SUPIs, kinds, keys, and milliseconds since each change was accepted.
+fn columns(rows: &[Changed<'_>]) -> (Vec<String>, Vec<String>, Vec<String>, Vec<i64>) {
+    let of = |n: usize| -> Vec<String> {
+        let name = |(supi, kind, key): &ContextName| [supi, kind, key][n].clone();
+        rows.iter().map(|(row, _)| name(row)).collect()
+    };
+    let age = |(_, change): &Changed<'_>| change.accepted.elapsed().as_millis() as i64;
+    (of(0), of(1), of(2), rows.iter().map(age).collect())
+}
+
 /// Writes and removes contexts: one statement for those that are written, one for others. The
 /// first one also advances the sequence numbers of the subscribers in `renew` by a block. Returns
-/// these with the last numbers of their blocks.
+/// these with the last numbers of their blocks. `writer` is the number of this process.
 pub(crate) async fn write(
     pool: &Pool,
+    writer: i64,
     changes: &ContextChanges,
     renew: &[String],
 ) -> Result<Vec<(String, u64)>, StoreError> {
     let mut renewed = Vec::new();
-    // In the order of the names, so that two processes lock rows in the same order.
-    let (put, gone): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, value)| value.is_some());
-    let columns = |rows: &[(&ContextName, &Option<String>)]| {
-        let of = |n: usize| -> Vec<String> {
-            let name = |(supi, kind, key): &ContextName| [supi, kind, key][n].clone();
-            rows.iter().map(|(row, _)| name(row)).collect()
-        };
-        (of(0), of(1), of(2))
-    };
+    let (put, gone) = put_and_gone(changes);
     if !put.is_empty() {
-        let (supis, kinds, keys) = columns(&put);
-        let values: Vec<&str> =
-            put.iter().map(|(_, value)| value.as_deref().unwrap_or_default()).collect();
+        let ((supis, kinds, keys, _), values) = (columns(&put), values(&put));
         let rows = match renew.is_empty() {
-            true => pool.query(PUT, &[&supis, &kinds, &keys, &values]).await?,
+            true => pool.query(PUT, &[&supis, &kinds, &keys, &values, &writer]).await?,
             false => {
-                pool.query(&PUT_AND_ADVANCE, &[&supis, &kinds, &keys, &values, &renew]).await?
+                let parameters: [&(dyn ToSql + Sync); 6] =
+                    [&supis, &kinds, &keys, &values, &writer, &renew];
+                pool.query(&PUT_AND_ADVANCE, &parameters).await?
             }
         };
         renewed = rows.iter().map(|row| (row.get(0), row.get::<_, i64>(1) as u64)).collect();
     }
     if !gone.is_empty() {
-        let (supis, kinds, keys) = columns(&gone);
-        let sql = "DELETE FROM context WHERE (supi, kind, key) IN (SELECT * FROM \
-                   unnest($1::text[], $2::text[], $3::text[]))";
-        pool.query(sql, &[&supis, &kinds, &keys]).await?;
+        let (supis, kinds, keys, _) = columns(&gone);
+        pool.query(REMOVE, &[&supis, &kinds, &keys]).await?;
     }
     Ok(renewed)
+}
+
+/// As [`write`], for changes that could not be written for a while: what other processes wrote
+/// after a change was accepted stays. Times are compared by the server's clock.
+pub(crate) async fn write_late(
+    pool: &Pool,
+    writer: i64,
+    changes: &ContextChanges,
+) -> Result<(), StoreError> {
+    let (put, gone) = put_and_gone(changes);
+    if !put.is_empty() {
+        let ((supis, kinds, keys, ages), values) = (columns(&put), values(&put));
+        pool.query(PUT_LATE, &[&supis, &kinds, &keys, &values, &writer, &ages]).await?;
+    }
+    if !gone.is_empty() {
+        let (supis, kinds, keys, ages) = columns(&gone);
+        pool.query(REMOVE_LATE, &[&supis, &kinds, &keys, &writer, &ages]).await?;
+    }
+    Ok(())
+}
+
+type Changed<'a> = (&'a ContextName, &'a Change);
+
+/// The contexts to write and those to remove, in the order of the names, so that two processes lock
+/// rows in the same order.
+fn put_and_gone(changes: &ContextChanges) -> (Vec<Changed<'_>>, Vec<Changed<'_>>) {
+    changes.iter().partition(|(_, change)| change.value.is_some())
+}
+
+fn values<'a>(put: &[Changed<'a>]) -> Vec<&'a str> {
+    put.iter().map(|(_, change)| change.value.as_deref().unwrap_or_default()).collect()
 }
 
 /// The SUPIs of subscribers after `after`, in their order.

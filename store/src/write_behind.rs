@@ -1,9 +1,9 @@
 //! Contexts that are written a flush interval after they were accepted, in one statement for all
 //! subscribers.
 use crate::StoreError;
-use crate::statements::{ContextChanges, Contexts};
+use crate::statements::{Change, ContextChanges, Contexts};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
@@ -41,6 +41,8 @@ struct State {
     is_running: bool,
     /// One of `pending` is to be written soon.
     is_due: bool,
+    /// The last attempt failed: others may have written the contexts of `pending` meanwhile.
+    is_late: bool,
 }
 
 pub(crate) struct WriteBehind {
@@ -70,7 +72,8 @@ impl WriteBehind {
         urgency: Urgency,
     ) -> (u64, bool) {
         let mut state = self.state();
-        state.pending.insert((supi.into(), kind.into(), key.into()), value);
+        let change = Change { value, accepted: Instant::now() };
+        state.pending.insert((supi.into(), kind.into(), key.into()), change);
         if urgency == Urgency::Soon && !std::mem::replace(&mut state.is_due, true) {
             self.due.notify_one();
         }
@@ -119,9 +122,9 @@ impl WriteBehind {
         let first = (supi.to_string(), String::new(), String::new());
         for changes in [&state.in_flight, &state.pending] {
             let of_supi = changes.range(first.clone()..).take_while(|((of, _, _), _)| of == supi);
-            for ((_, kind, key), value) in of_supi {
+            for ((_, kind, key), change) in of_supi {
                 let name = (kind.clone(), key.clone());
-                match value {
+                match &change.value {
                     Some(value) => drop(contexts.insert(name, value.clone())),
                     None => drop(contexts.remove(&name)),
                 }
@@ -129,8 +132,9 @@ impl WriteBehind {
         }
     }
 
-    /// Takes the changes to write. `None`, and the end of the task, if there are none.
-    pub fn begin(&self) -> Option<ContextChanges> {
+    /// Takes the changes to write, and whether an earlier attempt failed. `None`, and the end of the
+    /// task, if there are none.
+    pub fn begin(&self) -> Option<(ContextChanges, bool)> {
         let mut state = self.state();
         if state.pending.is_empty() {
             state.is_running = false;
@@ -139,7 +143,7 @@ impl WriteBehind {
         state.in_flight = std::mem::take(&mut state.pending);
         state.is_due = false;
         state.batch += 1;
-        Some(state.in_flight.clone())
+        Some((state.in_flight.clone(), state.is_late))
     }
 
     /// The changes were written, or are to be written again with later ones.
@@ -147,6 +151,7 @@ impl WriteBehind {
         let mut state = self.state();
         let mut written = std::mem::take(&mut state.in_flight);
         let failure = outcome.err();
+        state.is_late = failure.is_some();
         if failure.is_some() {
             // Later values win.
             written.append(&mut state.pending);
@@ -181,17 +186,17 @@ mod tests {
         let writes = WriteBehind::new();
         assert_eq!(writes.push("imsi-1", "amf", "", Some("a".into()), Urgency::Soon), (1, true));
         assert_eq!(writes.push("imsi-1", "smf", "5", None, Urgency::Soon), (1, false));
-        let batch = writes.begin().unwrap();
-        assert_eq!(batch.len(), 2);
+        let (batch, is_late) = writes.begin().unwrap();
+        assert!(batch.len() == 2 && !is_late);
         assert_eq!(writes.push("imsi-1", "amf", "", Some("b".into()), Urgency::Soon), (2, false));
         let mut contexts = Contexts::from([(("smf".into(), "5".into()), "x".into())]);
         writes.overlay("imsi-1", &mut contexts);
         assert_eq!(contexts, Contexts::from([(("amf".into(), String::new()), "b".into())]));
         writes.end(Err(Arc::new(StoreError::Ended)));
-        let again = writes.begin().unwrap();
-        assert_eq!(again.len(), 2);
+        let (again, is_late) = writes.begin().unwrap();
+        assert!(again.len() == 2 && is_late);
         let name = ("imsi-1".to_string(), "amf".to_string(), String::new());
-        assert_eq!(again[&name].as_deref(), Some("b"), "the later value");
+        assert_eq!(again[&name].value.as_deref(), Some("b"), "the later value");
         writes.end(Ok(()));
         assert!(writes.begin().is_none());
         assert_eq!((writes.pending(), writes.unwritten()), (0, None));
@@ -205,7 +210,7 @@ mod tests {
         writes.push("imsi-1", "status", "", Some("a".into()), Urgency::WithNext);
         writes.until_due().await;
         assert_eq!(begun.elapsed(), LONGEST_WAIT);
-        assert_eq!(writes.begin().map(|batch| batch.len()), Some(1));
+        assert_eq!(writes.begin().map(|(batch, _)| batch.len()), Some(1));
         writes.end(Ok(()));
         writes.push("imsi-1", "status", "", Some("b".into()), Urgency::WithNext);
         let begun = tokio::time::Instant::now();
@@ -214,6 +219,6 @@ mod tests {
             writes.push("imsi-1", "amf", "", Some("c".into()), Urgency::Soon);
         });
         assert_eq!(begun.elapsed(), LONGEST_WAIT / 4);
-        assert_eq!(writes.begin().map(|batch| batch.len()), Some(2));
+        assert_eq!(writes.begin().map(|(batch, _)| batch.len()), Some(2));
     }
 }

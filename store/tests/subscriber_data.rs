@@ -243,6 +243,64 @@ fn contexts_are_read_before_they_are_written_and_removed_ones_are_absent() {
     assert_eq!(store.contexts(&supi(1), "kind").unwrap(), []);
 }
 
+/// One of two processes could not write for a while: its retries replace nothing that the other one
+/// wrote after it had accepted its own values.
+#[test]
+fn late_writes_replace_no_later_values_of_another_process() {
+    let Some(server) = TestPostgres::start("late").unwrap() else { return };
+    let run_sql = |sql: &str| {
+        let connect = || postgres::Client::connect(&server.url(), postgres::NoTls);
+        let run = || connect().and_then(|mut client| client.batch_execute(sql));
+        std::thread::scope(|scope| scope.spawn(run).join().unwrap()).unwrap();
+    };
+    let (store, here) = open(&server, &server.url());
+    store.add(&[subscriber(0)], false).unwrap();
+    run_sql(
+        "CREATE ROLE other LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO other; GRANT USAGE \
+         ON SCHEMA public TO other",
+    );
+    let (_other, there) = open(&server, &server.url().replace("martlet@", "other@"));
+    let supi = supi(0);
+    let put = async |data: &SubscriberData, kind: &str, value: &str| {
+        data.put(&supi, kind, "", value.into(), Urgency::Soon).await
+    };
+    run(async {
+        for kind in ["later-there", "later-here", "removed-here", "removed-there"] {
+            put(&there, kind, "0").await.unwrap();
+        }
+        there.flush().await.unwrap();
+        run_sql("REVOKE INSERT, UPDATE, DELETE ON context FROM other");
+        // What is accepted before the first failure is acknowledged.
+        put(&there, "later-here", "1").await.unwrap();
+        put(&there, "removed-here", "1").await.unwrap();
+        assert!(there.flush().await.is_err());
+        assert!(here.remove(&supi, "removed-there", "").await.unwrap());
+        put(&here, "later-here", "2").await.unwrap();
+        put(&here, "later-there", "2").await.unwrap();
+        here.flush().await.unwrap();
+        // These fail, and are written all the same once they can be.
+        assert!(put(&there, "later-there", "3").await.is_err());
+        assert!(there.remove(&supi, "removed-here", "").await.is_err());
+        run_sql("GRANT ALL ON context TO other");
+        let mut is_written = false;
+        while !is_written {
+            is_written = there.flush().await.is_ok();
+        }
+        // Two values in a row of one process.
+        put(&there, "in-order", "1").await.unwrap();
+        put(&there, "in-order", "2").await.unwrap();
+        there.flush().await.unwrap();
+    });
+    let of = |kind: &str| store.context(&supi, kind, "").unwrap();
+    assert_eq!(of("later-here").as_deref(), Some("2"), "the acknowledged value was older");
+    assert_eq!(of("later-there").as_deref(), Some("3"));
+    assert_eq!((of("removed-here"), of("removed-there")), (None, None));
+    assert_eq!(of("in-order").as_deref(), Some("2"));
+    // Nothing that was not written is read.
+    let read = run(there.context(&supi, "later-here", "")).unwrap();
+    assert_eq!(read.as_deref(), Some("2"));
+}
+
 #[test]
 fn prepared_statements_survive_a_failover_to_a_streaming_replica() {
     let Some(mut primary) = TestPostgres::start("primary").unwrap() else { return };
