@@ -33,7 +33,8 @@ const MAX_RUN: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_secs(10);
 /// Time between two looks at the AMFs to which a run moves UEs.
 const REVIEW_INTERVAL: Duration = Duration::from_secs(1);
-/// UEs that an AMF offers at the same time.
+/// UEs that an AMF offers at the same time. UEs of one gNB have at most as many places as are free,
+/// so that gNBs whose UEs never answer leave some to others.
 const MAX_OFFERS: usize = 256;
 
 /// What an AMF stores for the others. Field names are part of the stored format.
@@ -57,6 +58,9 @@ pub(crate) struct Offer {
     guti: String,
     /// The UE is idle: the other AMF need not wait for its next message.
     pub is_idle: bool,
+    /// The gNB at which it was offered.
+    #[serde(skip)]
+    gnb: String,
 }
 
 impl Offer {
@@ -143,7 +147,8 @@ impl Rebalancing {
     /// The AMF to which a UE at this gNB moves; `None` if the UE stays.
     pub fn take_target(&self, gnb: &str) -> Option<AmfId> {
         let mut state = self.state();
-        if state.offers.len() >= MAX_OFFERS {
+        let of_gnb = state.offers.values().filter(|offer| offer.gnb == gnb).count();
+        if state.offers.len() + of_gnb >= MAX_OFFERS {
             return None;
         }
         let run = state.run.as_mut().filter(|run| run.allowed >= 1.0)?;
@@ -159,9 +164,9 @@ impl Rebalancing {
         targets.filter(|target| target.id == *id).for_each(|target| target.left += 1);
     }
 
-    /// Offers a UE. The caller stores the offers.
-    pub fn offer(&self, context: u64, guti: &Guti) {
-        let offer = Offer { context, guti: guti.to_string(), is_idle: false };
+    /// Offers a UE at this gNB. The caller stores the offers.
+    pub fn offer(&self, context: u64, guti: &Guti, gnb: &str) {
+        let offer = Offer { context, guti: guti.to_string(), is_idle: false, gnb: gnb.into() };
         self.state().offers.insert(context, offer);
     }
 
@@ -475,4 +480,39 @@ pub(crate) fn advance(amf: &Arc<Amf>) -> bool {
         run.requested.extend(asked);
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_nas::Plmn;
+
+    #[test]
+    fn ues_of_one_gnb_leave_places_to_those_of_others() {
+        let (rebalancing, id) = (Rebalancing::default(), AmfId::new(1, 1, 2).unwrap());
+        let gnbs: Vec<String> = (0..4).map(|n| format!("gnb-{n}")).collect();
+        rebalancing.state().run = Some(Run {
+            is_by_command: true,
+            targets: vec![Target { id, left: 10_000, gnbs: gnbs.iter().cloned().collect() }],
+            started: Instant::now(),
+            reviewed: Instant::now(),
+            moved: 0,
+            allowed: 10_000.0,
+            counted: Instant::now(),
+            requested: HashSet::new(),
+        });
+        let guti = id.guti(Plmn::new("001", "01").unwrap(), 7).unwrap();
+        let mut context = 0;
+        let mut offer_all = |gnb: &str| {
+            let mut offered = 0;
+            while rebalancing.take_target(gnb).is_some() {
+                context += 1;
+                rebalancing.offer(context, &guti, gnb);
+                offered += 1;
+            }
+            offered
+        };
+        let offered: Vec<usize> = gnbs.iter().map(|gnb| offer_all(gnb)).collect();
+        assert_eq!(offered, [128, 64, 32, 16]);
+    }
 }

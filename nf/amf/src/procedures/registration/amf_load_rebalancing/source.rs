@@ -48,7 +48,7 @@ pub(crate) async fn prepare(ue: &mut Ue) -> bool {
     }
     let Some(target) = ue.amf.rebalancing.take_target(&gnb.id) else { return false };
     let procedure = Procedure::start("load_rebalancing");
-    match prepare_for(ue, &target).await {
+    match prepare_for(ue, &target, &gnb.id).await {
         Ok(()) => {
             procedure.succeeded();
             true
@@ -82,8 +82,8 @@ fn may_move(ue: &Ue) -> bool {
         && ue.sessions.iter().all(|(_, session)| !session.state.is_releasing())
 }
 
-/// Offers the UE to the other AMF, and gives it the new 5G-GUTI.
-async fn prepare_for(ue: &mut Ue, target: &AmfId) -> Result<(), NotMoved> {
+/// Offers the UE at this gNB to the other AMF, and gives it the new 5G-GUTI.
+async fn prepare_for(ue: &mut Ue, target: &AmfId, gnb: &str) -> Result<(), NotMoved> {
     let (amf, number, plmn) = (ue.amf.clone(), ue.handle.number, ue.guami().plmn);
     let tmsi = amf.tables.allocate_tmsi(&ue.handle);
     let Ok(guti) = target.guti(plmn, tmsi) else {
@@ -91,7 +91,7 @@ async fn prepare_for(ue: &mut Ue, target: &AmfId) -> Result<(), NotMoved> {
         return Err(NotMoved::NotEncodable);
     };
     // The other AMF knows the UE before the UE can reach it.
-    amf.rebalancing.offer(number, &guti);
+    amf.rebalancing.offer(number, &guti, gnb);
     amf.store_offers();
     if !flushed(&amf).await {
         amf.rebalancing.withdraw(number);

@@ -82,15 +82,19 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
         return None;
     }
     let guti = guti_of(ue, nas).filter(|guti| amf.served.allocated(guti))?;
+    let offered = offer_of(&*amf.other_members().await?, guti)?;
+    // Whoever has no keys of the UE takes nothing, and does not keep the UE's own message from it.
+    let stored = read(&amf, &offered).await;
+    if let Err(why) =
+        stored.and_then(|stored| verify(&stored, nas).map(drop).ok_or(NotMoved::NotVerified))
+    {
+        not_taken(Procedure::start("load_rebalancing"), &guti, why);
+        return None;
+    }
     // From here no other task takes the UE.
     if !amf.tables.claim_free_tmsi(guti.tmsi(), &ue.handle) {
         return None;
     }
-    let members = amf.other_members().await;
-    let Some(offered) = members.and_then(|members| offer_of(&members, guti)) else {
-        amf.tables.release_tmsi(guti.tmsi(), ue.handle.number);
-        return None;
-    };
     let inbound = take(ue, &offered, Some(nas)).await.ok()??;
     report_serving_amf(ue).await;
     Some(inbound)
@@ -143,13 +147,17 @@ async fn take(
             Ok(inbound)
         }
         Err(why) => {
-            procedure.failed(why.label());
-            if let Some(suppressed) = martlet_log_limit::line("offered_ue", why) {
-                tracing::info!(%guti, %why, suppressed, "offered UE not taken");
-            }
+            not_taken(procedure, guti, why);
             forget(ue, guti);
             Err(why)
         }
+    }
+}
+
+fn not_taken(procedure: Procedure, guti: &Guti, why: NotMoved) {
+    procedure.failed(why.label());
+    if let Some(suppressed) = martlet_log_limit::line("offered_ue", why) {
+        tracing::info!(%guti, %why, suppressed, "offered UE not taken");
     }
 }
 
@@ -160,11 +168,6 @@ async fn taken(
     nas: Option<&Bytes>,
 ) -> Result<Option<Inbound>, NotMoved> {
     let amf = ue.amf.clone();
-    // A message that is not the UE's takes nothing.
-    if let Some(nas) = nas {
-        let stored = read(&amf, offered).await?;
-        verify(&stored, nas).ok_or(NotMoved::NotVerified)?;
-    }
     let peer =
         amf.former_amf(&offered.owner, &offered.guti).await.map_err(|_| NotMoved::AmfUnknown)?.peer;
     let client = AmfCommunicationClient::new(peer.within(ANSWER_TIMEOUT));
