@@ -251,7 +251,10 @@ impl NetworkFunction for Amf {
             "overload control",
             overload_control::watch(self.clone(), shutdown.clone()),
         );
-        martlet_nf::spawn_essential("clock", takeover::watch_clock(self.clone(), shutdown.clone()));
+        martlet_nf::spawn_essential(
+            "leases",
+            takeover::observe_leases(self.clone(), shutdown.clone()),
+        );
         martlet_nf::spawn_essential("cut-off", cut_off::watch(self.clone(), shutdown.clone()));
         martlet_nf::spawn_essential(
             "relative capacity",

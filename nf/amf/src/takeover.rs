@@ -23,8 +23,6 @@ const MIN_READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time for an AMF that is not at the NRF to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Interval between two readings of the database's clock, which a takeover needs.
-const CLOCK_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval between two searches for other members, while there is none.
 const MEMBERS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -205,18 +203,22 @@ impl Amf {
     }
 }
 
-/// Reads the clock of the database while the set has other members, so that a takeover does not
-/// wait until it can trust that clock. Ends with the shutdown.
-pub(crate) async fn watch_clock(amf: Arc<Amf>, shutdown: Shutdown) {
+/// Reads the leases of the AMF set twice in the time of a lease while the set has other members, so
+/// that a takeover does not wait for a lease that ended before. Ends with the shutdown.
+pub(crate) async fn observe_leases(amf: Arc<Amf>, shutdown: Shutdown) {
     loop {
-        let has_others = amf.contexts.has_other_members();
-        if has_others {
+        let mut interval = MEMBERS_INTERVAL;
+        if amf.contexts.has_other_members() {
             let amf = amf.clone();
-            let read = move || amf.peers.set(&amf.config.context_store)?.read_clock();
+            let read = move || {
+                let set = amf.peers.set(&amf.config.context_store)?;
+                set.observe_leases(&owner_prefix(&amf.set_id()))?;
+                Ok(set.lease() / 2)
+            };
             let read = tokio::task::spawn_blocking(read).await;
-            let _ = read.map(|read| read.inspect_err(log_failed_read));
+            let read = read.map(|read| read.inspect_err(log_failed_read));
+            interval = read.ok().and_then(Result::ok).unwrap_or(interval);
         }
-        let interval = if has_others { CLOCK_INTERVAL } else { MEMBERS_INTERVAL };
         tokio::select! {
             () = tokio::time::sleep(interval) => {}
             () = shutdown.wait() => return,

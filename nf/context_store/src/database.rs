@@ -7,7 +7,7 @@
 //! member's row in `member` and therefore exclude each other. Each process that opens the contexts
 //! of an owner increments the owner's epoch, by which an earlier process learns that it is
 //! superseded.
-use crate::server_clock::{Reading, ServerClock};
+use crate::observed_leases::ObservedLeases;
 use martlet_store::connection::{Client, Transaction, open_postgres, open_sqlite};
 use martlet_store::{DatabaseUrl, StoreError};
 use rusqlite::OptionalExtension;
@@ -21,34 +21,25 @@ pub(crate) enum ContextDatabase {
     Postgres(Box<Server>),
 }
 
-/// A connection to a PostgreSQL server, and what it has seen of the server's clock.
+/// A connection to a PostgreSQL server, and what it has seen of the members' leases.
 pub(crate) struct Server {
     client: Client,
-    clock: ServerClock,
+    leases: ObservedLeases,
 }
 
 impl Server {
     fn open(url: &str) -> Result<Server, StoreError> {
-        let mut server = Server { client: open_postgres(url)?, clock: ServerClock::default() };
-        server.read_clock()?;
-        Ok(server)
+        Ok(Server { client: open_postgres(url)?, leases: ObservedLeases::default() })
     }
 
     /// The client, connected again if the connection is closed. The server may be another one
-    /// then, whose clock differs.
+    /// then.
     fn connected(&mut self) -> Result<&mut Client, StoreError> {
         if self.client.is_closed() {
             self.client.reconnect()?;
-            self.clock.reconnected();
+            self.leases.reconnected();
         }
         Ok(&mut self.client)
-    }
-
-    fn read_clock(&mut self) -> Result<(), StoreError> {
-        let sent = Instant::now();
-        let row = self.connected()?.query_one(&format!("SELECT {POSTGRES_NOW}"), &[])?;
-        self.clock.read(Reading { sent, answered: Instant::now(), server_ms: row.get(0) });
-        Ok(())
     }
 }
 
@@ -215,17 +206,13 @@ impl ContextDatabase {
             }
             ContextDatabase::Postgres(server) => {
                 let client = server.connected()?;
-                let sql = format!(
-                    "SELECT m.owner, s.value, {POSTGRES_NOW} FROM member m LEFT JOIN state s ON \
-                     s.owner = m.owner AND s.id = $3 WHERE m.owner >= $1 AND m.owner < $2 ORDER BY \
-                     m.owner"
-                );
-                let sent = Instant::now();
-                let rows = client.query(&sql, &[&prefix, &end, &id])?;
-                // Every reader of the members so has read the clock before a takeover.
-                if let Some(row) = rows.first() {
-                    let (answered, server_ms) = (Instant::now(), row.get(2));
-                    server.clock.read(Reading { sent, answered, server_ms });
+                let sql = "SELECT m.owner, s.value, m.until, m.xmin::text FROM member m LEFT JOIN \
+                           state s ON s.owner = m.owner AND s.id = $3 WHERE m.owner >= $1 AND \
+                           m.owner < $2 ORDER BY m.owner";
+                let rows = client.query(sql, &[&prefix, &end, &id])?;
+                let answered = Instant::now();
+                for row in &rows {
+                    server.leases.observe(row.get(0), (row.get(2), row.get(3)), answered);
                 }
                 Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
             }
@@ -293,12 +280,17 @@ impl ContextDatabase {
         }
     }
 
-    /// Reads the server's clock, so that a takeover can trust it. Nothing for a file.
-    pub(crate) fn read_clock(&mut self) -> Result<(), StoreError> {
-        match self {
-            ContextDatabase::Sqlite(_) => Ok(()),
-            ContextDatabase::Postgres(server) => server.read_clock(),
+    /// Reads the leases of the members whose names begin with `prefix`, so that a takeover knows
+    /// which were not renewed. Nothing for a file, whose users share a clock.
+    pub(crate) fn observe_leases(&mut self, prefix: &str) -> Result<(), StoreError> {
+        let ContextDatabase::Postgres(server) = self else { return Ok(()) };
+        let sql = "SELECT owner, until, xmin::text FROM member WHERE owner >= $1 AND owner < $2";
+        let rows = server.connected()?.query(sql, &[&prefix, &after_prefix(prefix)])?;
+        let answered = Instant::now();
+        for row in &rows {
+            server.leases.observe(row.get(0), (row.get(1), row.get(2)), answered);
         }
+        Ok(())
     }
 
     /// Returns those of a member's contexts that exist, still encrypted.
@@ -406,7 +398,7 @@ fn claim_postgres(
     lease: Duration,
 ) -> Result<Claim, StoreError> {
     let mut transaction = server.client.transaction()?;
-    let remaining = lock_lease(&mut transaction, &mut server.clock, owner, lease)?;
+    let remaining = lock_lease(&mut transaction, &mut server.leases, owner, lease)?;
     if !remaining.is_zero() {
         return Ok(Claim::Leased(remaining));
     }
@@ -434,22 +426,19 @@ fn claim_postgres(
 /// Locks a member's row, and returns the rest of its lease.
 fn lock_lease(
     transaction: &mut Transaction<'_>,
-    clock: &mut ServerClock,
+    leases: &mut ObservedLeases,
     owner: &str,
     lease: Duration,
 ) -> Result<Duration, StoreError> {
-    let sql = "SELECT until FROM member WHERE owner = $1 FOR UPDATE";
+    let sql = "SELECT until, xmin::text FROM member WHERE owner = $1 FOR UPDATE";
+    let sent = Instant::now();
     let Some(row) = transaction.query_opt(sql, &[&owner])? else { return Ok(Duration::ZERO) };
     let until: i64 = row.get(0);
     // It ended in order.
     if until == 0 {
         return Ok(Duration::ZERO);
     }
-    // Read once the row is locked, for which the statement may have waited.
-    let sent = Instant::now();
-    let row = transaction.query_one(&format!("SELECT {POSTGRES_NOW}"), &[])?;
-    let reading = Reading { sent, answered: Instant::now(), server_ms: row.get(0) };
-    Ok(clock.remaining(owner, until, reading, lease))
+    Ok(leases.remaining(owner, (until, row.get(1)), (sent, Instant::now()), lease))
 }
 
 fn write_sqlite(

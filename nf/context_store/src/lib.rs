@@ -15,7 +15,7 @@
 //! | `group_commit` | the thread that writes pending changes, many in one transaction |
 //! | `lease` | whether this process still owns its contexts |
 //! | `takeover` | contexts of another member of the set |
-//! | `server_clock` | whether the end of a lease by the server's clock can be trusted |
+//! | `observed_leases` | whether another member's lease is over, without any wall clock |
 //! | `persisted` | what an NF implements for the stored form of its contexts |
 //! | `restoration` | gives stored contexts back to the NF after a restart |
 //! | `database` | the SQL tables of contexts and members, in SQLite and PostgreSQL |
@@ -56,10 +56,10 @@ mod database;
 mod group_commit;
 mod instance_id;
 mod lease;
+mod observed_leases;
 mod persisted;
 mod queue;
 mod restoration;
-mod server_clock;
 mod takeover;
 mod write_behind;
 

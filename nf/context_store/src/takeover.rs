@@ -76,13 +76,20 @@ impl SetContexts {
         members.into_iter().map(open).collect()
     }
 
-    /// Reads the server's clock, which a takeover trusts only if it has run evenly for as long as a
-    /// lease lasts. Without a reading every 100 s, a takeover waits for that time.
+    /// Reads the leases of the members whose names begin with `prefix`, as
+    /// [`SetContexts::members`] does too. A takeover waits until the lease has not been renewed for
+    /// as long as it lasts, since it was first read so: readings that are half a lease apart make
+    /// that wait short.
     ///
     /// # Errors
     /// The database fails.
-    pub fn read_clock(&self) -> Result<(), StoreError> {
-        self.with(|database| database.read_clock())
+    pub fn observe_leases(&self, prefix: &str) -> Result<(), StoreError> {
+        self.with(|database| database.observe_leases(prefix))
+    }
+
+    /// The length of the set's leases.
+    pub fn lease(&self) -> Duration {
+        self.lease
     }
 
     /// The member that has a context, of those whose names begin with `prefix`.
