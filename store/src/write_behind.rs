@@ -132,8 +132,8 @@ impl WriteBehind {
         }
     }
 
-    /// Takes the changes to write, and whether an earlier attempt failed. `None`, and the end of the
-    /// task, if there are none.
+    /// Takes the changes to write, and whether an earlier attempt failed. `None`, and the end of
+    /// the task, if there are none.
     pub fn begin(&self) -> Option<(ContextChanges, bool)> {
         let mut state = self.state();
         if state.pending.is_empty() {

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn another_server_is_observed_anew() {
+    fn nothing_is_known_of_another_server() {
         let (mut leases, start) = (ObservedLeases::default(), Instant::now());
         leases.observe("a", version(5_000, 7), start);
         leases.reconnected();

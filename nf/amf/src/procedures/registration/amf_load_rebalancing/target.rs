@@ -83,7 +83,7 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
     }
     let guti = guti_of(ue, nas).filter(|guti| amf.served.allocated(guti))?;
     let offered = offer_of(&*amf.other_members().await?, guti)?;
-    // Whoever has no keys of the UE takes nothing, and does not keep the UE's own message from it.
+    // A radio without keys of the UE takes nothing, and does not keep the UE's own message from it.
     let stored = read(&amf, &offered).await;
     if let Err(why) =
         stored.and_then(|stored| verify(&stored, nas).map(drop).ok_or(NotMoved::NotVerified))
