@@ -82,7 +82,7 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
         return None;
     }
     let guti = guti_of(ue, nas).filter(|guti| amf.served.allocated(guti))?;
-    let offered = offer_of(&*amf.other_members().await?, guti)?;
+    let offered = offer_of(&amf.other_members().await?, guti)?;
     // A radio without keys of the UE takes nothing, and does not keep the UE's own message from it.
     let stored = read(&amf, &offered).await;
     if let Err(why) =
