@@ -69,7 +69,7 @@ fn an_idle_switch_sleeps_until_a_packet_arrives() {
         // times a second. A loop that polls never sleeps; one that polls after short sleeps wakes
         // more often. What a wakeup costs depends on the machine: 0.002 to 0.03 % of a CPU.
         assert!(share < 0.25, "the switch polls");
-        assert!((50.0..250.0).contains(&rate), "the switch sleeps too shortly");
+        assert!(rate < 250.0, "the switch sleeps too shortly");
         let frame = uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &[b'n', b'r', 0, 0, 0, 7])));
         gnb.send(&frame);
         assert_eq!(upf.wait(1), [7], "the packet wakes the switch");
