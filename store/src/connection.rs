@@ -3,6 +3,7 @@
 pub use crate::postgres_client::{Client, Transaction};
 use crate::{StoreError, schema, sqlite};
 use std::path::Path;
+pub use tokio_postgres::types::ToSql;
 
 /// Opens an SQLite file, creates it when it is missing, and brings its schema up to date.
 ///

@@ -155,6 +155,7 @@ impl NetworkFunction for Chf {
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
         tokio::select! {
             () = shutdown.wait() => Ok(()),
+            () = self.observe_leases() => Ok(()),
             superseded = self.store.watch(|id| self.revoked(id)) => {
                 Err(StartError(superseded.to_string()))
             }

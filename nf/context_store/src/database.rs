@@ -1,14 +1,14 @@
 //! The SQL tables of contexts: `state` (the contexts), `member` (the leases) and `taken` (contexts
 //! that a member has lost).
 //!
-//! A member writes in one transaction that renews its lease, reads and clears its rows in `taken`,
-//! and writes no context that is among them. A takeover is one transaction, too: it checks that the
+//! A member writes in one transaction that renews its lease, reads its rows in `taken`, and writes
+//! no context that is among them. Rows are removed by a later write than the one that read them. A takeover is one transaction, too: it checks that the
 //! lease has expired, moves the context out of `state`, and adds a row to `taken`. Both lock the
 //! member's row in `member` and therefore exclude each other. Each process that opens the contexts
 //! of an owner increments the owner's epoch, by which an earlier process learns that it is
 //! superseded.
 use crate::observed_leases::ObservedLeases;
-use martlet_store::connection::{Client, Transaction, open_postgres, open_sqlite};
+use martlet_store::connection::{Client, ToSql, Transaction, open_postgres, open_sqlite};
 use martlet_store::{DatabaseUrl, StoreError};
 use rusqlite::OptionalExtension;
 use std::time::{Duration, Instant, SystemTime};
@@ -49,6 +49,9 @@ pub(crate) struct Member {
     /// Number of this process among those with this name; `None` before its first write.
     pub epoch: Option<i64>,
     pub lease: Duration,
+    /// Rows of `taken` that it has read, each with the transaction that wrote it: they are removed
+    /// by the next write. Not by the one that read them, whose answer may be lost.
+    pub read: Vec<(String, String)>,
 }
 
 /// Result of a write.
@@ -57,6 +60,8 @@ pub(crate) enum Renewal {
     Renewed {
         /// Contexts that other members have taken over since the last write.
         taken_over: Vec<String>,
+        /// Those of the contexts to regain that are stored under this member's name.
+        regained: Vec<String>,
         /// The set has no other member.
         is_only_member: bool,
     },
@@ -334,21 +339,24 @@ impl ContextDatabase {
     }
 
     /// Renews the lease and writes the contexts that no other member has taken over, in one
-    /// transaction.
+    /// transaction. Of `regaining`, it reads and writes those that are stored under this name.
     pub(crate) fn write(
         &mut self,
         member: &mut Member,
         batch: &Batch,
+        regaining: &[String],
     ) -> Result<Renewal, StoreError> {
-        let (renewal, epoch) = match self {
-            ContextDatabase::Sqlite(connection) => write_sqlite(connection, member, batch)?,
+        match self {
+            ContextDatabase::Sqlite(connection) => {
+                let (renewal, epoch) = write_sqlite(connection, member, batch, regaining)?;
+                member.epoch = epoch;
+                Ok(renewal)
+            }
             ContextDatabase::Postgres(server) => {
                 let client = server.connected()?;
-                write_postgres(client, member, batch)?
+                write_postgres(client, member, batch, regaining)
             }
-        };
-        member.epoch = epoch;
-        Ok(renewal)
+        }
     }
 }
 
@@ -406,8 +414,9 @@ fn claim_postgres(
     let rows = transaction.query(sql, &[&owner, &ids])?;
     let taken: Vec<(String, Vec<u8>)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let taken_ids: Vec<&str> = taken.iter().map(|(id, _)| id.as_str()).collect();
-    let sql = "INSERT INTO taken (owner, id) SELECT $1, * FROM unnest($2::text[]) ON CONFLICT DO \
-               NOTHING";
+    // A row that is there already is written anew: its owner may have read it.
+    let sql = "INSERT INTO taken (owner, id) SELECT $1, * FROM unnest($2::text[]) ON CONFLICT \
+               (owner, id) DO UPDATE SET id = excluded.id";
     transaction.execute(sql, &[&owner, &taken_ids])?;
     if let Some(claimant) = claimant.filter(|_| !taken.is_empty()) {
         let own = taken.iter().map(|(id, value)| (claimant.reseal)(id, value));
@@ -445,6 +454,7 @@ fn write_sqlite(
     connection: &mut rusqlite::Connection,
     member: &Member,
     batch: &Batch,
+    regaining: &[String],
 ) -> Result<(Renewal, Option<i64>), StoreError> {
     let owner = member.owner.as_str();
     let transaction =
@@ -472,8 +482,16 @@ fn write_sqlite(
         let rows = statement.query_map([owner], |row| row.get(0))?;
         rows.collect::<Result<_, _>>()?
     };
+    // The answer of a file is not lost.
     if !taken_over.is_empty() {
         transaction.execute("DELETE FROM taken WHERE owner = ?1", [owner])?;
+    }
+    let mut regained = Vec::new();
+    for id in regaining {
+        let sql = "SELECT EXISTS (SELECT 1 FROM state WHERE owner = ?1 AND id = ?2)";
+        let is_own: bool =
+            transaction.prepare_cached(sql)?.query_row([owner, id], |row| row.get(0))?;
+        regained.extend(is_own.then(|| id.clone()));
     }
     let is_only_member = match set_prefix(owner) {
         None => true,
@@ -483,7 +501,7 @@ fn write_sqlite(
             others == 0
         }
     };
-    for (id, value) in batch.iter().filter(|(id, _)| !taken_over.contains(id)) {
+    for (id, value) in owned(batch, &taken_over, regaining, &regained) {
         match value {
             Some(value) => {
                 let sql = "INSERT INTO state (owner, id, value) VALUES (?1, ?2, ?3) ON CONFLICT \
@@ -497,14 +515,27 @@ fn write_sqlite(
         };
     }
     transaction.commit()?;
-    Ok((Renewal::Renewed { taken_over, is_only_member }, Some(epoch)))
+    Ok((Renewal::Renewed { taken_over, regained, is_only_member }, Some(epoch)))
+}
+
+/// The changes of contexts that this member has: not taken over, or stored under its name again.
+fn owned<'a>(
+    batch: &'a Batch,
+    taken_over: &'a [String],
+    regaining: &'a [String],
+    regained: &'a [String],
+) -> impl Iterator<Item = &'a (String, Option<Vec<u8>>)> {
+    batch.iter().filter(move |(id, _)| {
+        !taken_over.contains(id) && (!regaining.contains(id) || regained.contains(id))
+    })
 }
 
 fn write_postgres(
     client: &mut Client,
-    member: &Member,
+    member: &mut Member,
     batch: &Batch,
-) -> Result<(Renewal, Option<i64>), StoreError> {
+    regaining: &[String],
+) -> Result<Renewal, StoreError> {
     let owner = member.owner.as_str();
     let mut transaction = client.transaction()?;
     let lease = ms(member.lease);
@@ -514,7 +545,7 @@ fn write_postgres(
                 "UPDATE member SET until = {POSTGRES_NOW} + $3 WHERE owner = $1 AND epoch = $2"
             );
             if transaction.execute(&sql, &[&owner, &epoch, &lease])? == 0 {
-                return Ok((Renewal::Superseded, Some(epoch)));
+                return Ok(Renewal::Superseded);
             }
             epoch
         }
@@ -528,15 +559,30 @@ fn write_postgres(
         }
     };
     // A statement after the first one: its snapshot is taken once the member's row is locked.
-    let sql = "WITH gone AS (DELETE FROM taken WHERE owner = $1 RETURNING id) SELECT (SELECT \
-               coalesce(array_agg(id), '{}') FROM gone), NOT EXISTS (SELECT 1 FROM member WHERE \
-               substr(owner, 1, length($2)) = $2 AND owner <> $1 AND until > 0)";
+    let sql = "WITH known AS (SELECT * FROM unnest($3::text[], $4::text[]) AS known(id, version)), \
+               gone AS (DELETE FROM taken t USING known k WHERE t.owner = $1 AND t.id = k.id AND \
+               t.xmin::text = k.version) SELECT (SELECT coalesce(array_agg(t.id || ' ' || \
+               t.xmin::text), '{}') FROM taken t LEFT JOIN known k ON t.id = k.id AND \
+               t.xmin::text = k.version WHERE t.owner = $1 AND k.id IS NULL), NOT EXISTS (SELECT 1 \
+               FROM member WHERE substr(owner, 1, length($2)) = $2 AND owner <> $1 AND until > 0), \
+               (SELECT coalesce(array_agg(id), '{}') FROM state WHERE owner = $1 AND id = ANY($5))";
     // An NF without a set is the only member.
     let prefix = set_prefix(owner);
-    let row = transaction.query_one(sql, &[&owner, &prefix.unwrap_or(owner)])?;
-    let taken_over: Vec<String> = row.get(0);
+    let (ids, versions): (Vec<&str>, Vec<&str>) =
+        member.read.iter().map(|(id, version)| (id.as_str(), version.as_str())).unzip();
+    let parameters: [&(dyn ToSql + Sync); 5] =
+        [&owner, &prefix.unwrap_or(owner), &ids, &versions, &regaining];
+    let row = transaction.query_one(sql, &parameters)?;
+    let rows: Vec<String> = row.get(0);
+    let read: Vec<(String, String)> = rows
+        .iter()
+        .filter_map(|row| row.rsplit_once(' '))
+        .map(|(id, version)| (id.to_string(), version.to_string()))
+        .collect();
+    let taken_over: Vec<String> = read.iter().map(|(id, _)| id.clone()).collect();
     let is_only_member = row.get::<_, bool>(1) || prefix.is_none();
-    let owned = batch.iter().filter(|(id, _)| !taken_over.contains(id));
+    let regained: Vec<String> = row.get(2);
+    let owned = owned(batch, &taken_over, regaining, &regained);
     let (put, gone): (Vec<_>, Vec<_>) = owned.partition(|(_, value)| value.is_some());
     if !put.is_empty() {
         let (ids, values): (Vec<&str>, Vec<&[u8]>) = put
@@ -554,5 +600,63 @@ fn write_postgres(
             .execute("DELETE FROM state WHERE owner = $1 AND id = ANY($2)", &[&owner, &ids])?;
     }
     transaction.commit()?;
-    Ok((Renewal::Renewed { taken_over, is_only_member }, Some(epoch)))
+    (member.epoch, member.read) = (Some(epoch), read);
+    Ok(Renewal::Renewed { taken_over, regained, is_only_member })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_store::testing::TestPostgres;
+
+    /// The connection ends after the commit and before its answer: the process repeats the write,
+    /// and knows no more than before.
+    #[test]
+    fn a_repeated_write_learns_of_the_same_takeovers() {
+        let Some(server) = TestPostgres::start("repeated").unwrap() else { return };
+        let url = DatabaseUrl::parse(&server.url());
+        let mut database = ContextDatabase::open(&url).unwrap();
+        let member = |epoch, read| Member {
+            owner: "smf-1-1".into(),
+            epoch,
+            lease: Duration::from_millis(1),
+            read,
+        };
+        let mut owner = member(None, Vec::new());
+        let batch = [("7".to_string(), Some(vec![1]))];
+        drop(database.write(&mut owner, &batch, &[]).unwrap());
+        let ids = ["7".to_string()];
+        let take_over = |database: &mut ContextDatabase| {
+            let claim =
+                |database: &mut ContextDatabase| database.claim("smf-1-1", &ids, None, owner.lease);
+            while let Claim::Leased(rest) = claim(database).unwrap() {
+                std::thread::sleep(rest);
+            }
+        };
+        take_over(&mut database);
+        let taken_over = |database: &mut ContextDatabase, member: &mut Member| match database
+            .write(member, &batch, &[])
+            .unwrap()
+        {
+            Renewal::Renewed { taken_over, .. } => taken_over,
+            Renewal::Superseded => panic!("superseded"),
+        };
+        let mut first = member(Some(1), Vec::new());
+        assert_eq!(taken_over(&mut database, &mut first), ids);
+        let mut repeated = member(Some(1), Vec::new());
+        assert_eq!(taken_over(&mut database, &mut repeated), ids);
+        assert_eq!(database.get("smf-1-1", "7").unwrap(), None, "what was lost is not written");
+        // Now the process knows it, and the row is removed.
+        assert!(taken_over(&mut database, &mut repeated).is_empty());
+        assert!(database.get("smf-1-1", "7").unwrap().is_some(), "a new context");
+        // It is taken over once more, before the member has removed a row that it has read.
+        take_over(&mut database);
+        assert_eq!(taken_over(&mut database, &mut repeated), ids);
+        let mut known = member(Some(1), repeated.read.clone());
+        let ContextDatabase::Postgres(server) = &mut database else { panic!("PostgreSQL") };
+        let put = "INSERT INTO state (owner, id, value) VALUES ('smf-1-1', '7', '')";
+        server.client.execute(put, &[]).unwrap();
+        take_over(&mut database);
+        assert_eq!(taken_over(&mut database, &mut known), ids);
+    }
 }

@@ -85,7 +85,7 @@ impl Writer {
                 Some((id, Some(value)))
             }
         });
-        let sealed: Vec<_> = sealed.filter(|(id, _)| !self.queue.lease.is_revoked(id)).collect();
+        let sealed: Vec<_> = sealed.collect();
         // An empty batch renews the lease.
         let batches = sealed.chunks(MAX_BATCH).chain(sealed.is_empty().then_some(&[][..]));
         for batch in batches {
@@ -125,14 +125,24 @@ impl Writer {
     }
 
     fn write(&mut self, batch: &[(String, Option<Vec<u8>>)]) -> Result<(), StoreError> {
-        let began = Moment::now();
-        let written = self.database.write(&mut self.member, batch)?;
+        let lease = &self.queue.lease;
+        let (began, regaining) = (Moment::now(), lease.regaining());
+        let without_lost: Vec<_>;
+        let batch = match lease.has_revoked() {
+            false => batch,
+            true => {
+                let may_be_own = |(id, _): &&(String, _)| !lease.is_revoked(id);
+                without_lost = batch.iter().filter(may_be_own).cloned().collect();
+                &without_lost
+            }
+        };
+        let written = self.database.write(&mut self.member, batch, &regaining)?;
         self.queue.database.available();
         match written {
-            Renewal::Renewed { taken_over, is_only_member } => {
+            Renewal::Renewed { taken_over, regained, is_only_member } => {
                 self.is_only_member = Some(is_only_member);
                 self.queue.has_other_members.store(!is_only_member, Ordering::Relaxed);
-                self.queue.lease.renew(began, &taken_over);
+                self.queue.lease.renew(began, &taken_over, (&regaining, &regained));
             }
             Renewal::Superseded => {
                 let owner = &self.member.owner;

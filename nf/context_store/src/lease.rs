@@ -39,11 +39,19 @@ pub(crate) enum LeaseState {
     Revoked,
 }
 
+/// Contexts that other members have taken over.
+#[derive(Default)]
+struct Revoked {
+    ids: HashSet<String>,
+    /// Those of them that this process has taken over again. Between that takeover and now another
+    /// one may have followed: only a renewal tells.
+    regaining: HashSet<String>,
+}
+
 pub(crate) struct Lease {
     duration: Duration,
     renewed: Mutex<Option<Moment>>,
-    /// Contexts that other members have taken over.
-    revoked: Mutex<HashSet<String>>,
+    revoked: Mutex<Revoked>,
     any_revoked: AtomicBool,
     /// A later process with the same owner name has opened the database.
     superseded: watch::Sender<bool>,
@@ -73,8 +81,13 @@ impl Lease {
         if *self.superseded.borrow() {
             return LeaseState::Revoked;
         }
-        if self.any_revoked.load(Ordering::Acquire) && self.is_revoked(&id.to_string()) {
-            return LeaseState::Revoked;
+        if self.has_revoked() {
+            let (id, revoked) = (id.to_string(), lock(&self.revoked));
+            match revoked.ids.contains(&id) {
+                true if revoked.regaining.contains(&id) => return LeaseState::Expired,
+                true => return LeaseState::Revoked,
+                false => {}
+            }
         }
         match lock(&self.renewed).map(Moment::elapsed) {
             Some(age) if age < self.duration / 2 => LeaseState::Valid,
@@ -90,27 +103,58 @@ impl Lease {
         (age >= self.duration / 2).then(|| age.saturating_sub(self.duration))
     }
 
-    /// Whether another member has taken over a context.
-    pub fn is_revoked(&self, id: &str) -> bool {
-        lock(&self.revoked).contains(id)
+    /// Whether any context was taken over.
+    pub fn has_revoked(&self) -> bool {
+        self.any_revoked.load(Ordering::Acquire)
     }
 
-    /// This process owns a context again, after it was revoked.
+    /// Whether another member has taken over a context, and this process not again.
+    pub fn is_revoked(&self, id: &str) -> bool {
+        let revoked = lock(&self.revoked);
+        revoked.ids.contains(id) && !revoked.regaining.contains(id)
+    }
+
+    /// This process has taken over a context: if it was revoked, the next renewal tells whether it
+    /// has it.
     pub fn regain(&self, id: &str) {
-        lock(&self.revoked).remove(id);
+        let mut revoked = lock(&self.revoked);
+        if revoked.ids.contains(id) {
+            revoked.regaining.insert(id.to_string());
+        }
+    }
+
+    /// The contexts of which the next renewal is to tell whether this process has them.
+    pub fn regaining(&self) -> Vec<String> {
+        match self.has_revoked() {
+            true => lock(&self.revoked).regaining.iter().cloned().collect(),
+            false => Vec::new(),
+        }
     }
 
     /// Records a renewal that began at `began`. `taken_over` are the contexts of this member that
-    /// another one has taken over.
-    pub fn renew(&self, began: Moment, taken_over: &[String]) {
-        if !taken_over.is_empty() {
-            lock(&self.revoked).extend(taken_over.iter().cloned());
-            self.any_revoked.store(true, Ordering::Release);
+    /// another one has taken over. Of those of [`Lease::regaining`], it has the second ones.
+    pub fn renew(
+        &self,
+        began: Moment,
+        taken_over: &[String],
+        (regaining, regained): (&[String], &[String]),
+    ) {
+        if !(taken_over.is_empty() && regaining.is_empty()) {
+            let mut revoked = lock(&self.revoked);
+            for id in regaining {
+                revoked.regaining.remove(id);
+            }
+            for id in regained {
+                revoked.ids.remove(id);
+            }
+            revoked.ids.extend(taken_over.iter().cloned());
+            self.any_revoked.store(!revoked.ids.is_empty(), Ordering::Release);
         }
         *lock(&self.renewed) = Some(began);
         self.attempts.send_modify(|attempts| *attempts += 1);
         if let Some(on_revoked) = self.on_revoked.get() {
-            taken_over.iter().for_each(|id| on_revoked(id));
+            let lost = regaining.iter().filter(|id| !regained.contains(id));
+            taken_over.iter().chain(lost).for_each(|id| on_revoked(id));
         }
     }
 
@@ -156,11 +200,22 @@ mod tests {
     fn a_lease_expires_and_is_renewed_without_the_contexts_taken_over() {
         let lease = Lease::new(Duration::from_secs(60));
         assert_eq!(lease.state(&"1"), LeaseState::Expired);
-        lease.renew(Moment::now(), &["2".to_string()]);
+        let ids = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+        lease.renew(Moment::now(), &ids(&["2", "3"]), (&[], &[]));
         assert_eq!(lease.state(&"1"), LeaseState::Valid);
         assert_eq!(lease.state(&"2"), LeaseState::Revoked);
+        // Taken over again: a renewal tells whether another takeover followed.
+        lease.regain("1");
         lease.regain("2");
+        lease.regain("3");
+        assert_eq!(lease.state(&"2"), LeaseState::Expired);
+        assert!(!lease.is_revoked("2"));
+        let mut regaining = lease.regaining();
+        regaining.sort();
+        assert_eq!(regaining, ids(&["2", "3"]));
+        lease.renew(Moment::now(), &[], (&regaining, &ids(&["2"])));
         assert_eq!(lease.state(&"2"), LeaseState::Valid);
+        assert_eq!(lease.state(&"3"), LeaseState::Revoked);
         assert_eq!(lease.overdue(), None);
         lease.supersede();
         assert_eq!(lease.state(&"1"), LeaseState::Revoked);

@@ -64,7 +64,9 @@ impl ContextStore {
         let database = Dependency::new(function, "database", &url);
         let lease = Lease::new(config.lease());
         let queue = Arc::new(Queue::new(config.flush_interval(), lease, database));
-        let member = Member { owner: owner.to_string(), epoch: None, lease: config.lease() };
+        let owner_name = owner.to_string();
+        let member =
+            Member { owner: owner_name, epoch: None, lease: config.lease(), read: Vec::new() };
         let (sender, opened) = std::sync::mpsc::channel();
         let writer_queue = queue.clone();
         // The PostgreSQL client blocks, so that its connection belongs to a thread of its own.
@@ -175,7 +177,11 @@ impl ContextStore {
         self.0.as_ref().is_some_and(|store| store.queue.has_other_members.load(Ordering::Relaxed))
     }
 
-    /// This process owns a context again: it has taken over a context that was revoked before.
+    /// This process has taken over a context with [`PeerContexts::take_over`], which stored it under
+    /// this process's name. If it was revoked before, the next renewal of the lease tells whether it
+    /// is still stored so, and [`ContextStore::is_owner`] waits for that.
+    ///
+    /// [`PeerContexts::take_over`]: crate::PeerContexts::take_over
     pub fn regain(&self, id: &str) {
         if let Some(store) = &self.0 {
             store.queue.lease.regain(id);

@@ -1,7 +1,7 @@
 //! The context store on an SQLite file and on a PostgreSQL server.
 use martlet_context_store::{
-    ContextStore, ContextStoreConfig, PeerContexts, PersistedContext, StoreError, StoredContexts,
-    restore,
+    ContextStore, ContextStoreConfig, PeerContexts, PersistedContext, SetContexts, StoreError,
+    StoredContexts, restore,
 };
 use martlet_store::testing::TestPostgres;
 use serde::{Deserialize, Serialize};
@@ -203,6 +203,36 @@ fn a_member_loses_a_context_after_its_lease_expired_and_writes_it_no_more() {
         // A member that ends in order releases its lease.
         drop(store);
         assert_eq!(peer.take_over("2").unwrap(), Some(b"a new value".to_vec()));
+    });
+}
+
+#[test]
+fn a_context_that_is_lost_again_before_it_is_regained_is_not_owned() {
+    TestDatabase::each("regain", |database| {
+        let (one, _) = database.open("smf-1-1");
+        one.put("7", vec![1]);
+        assert!(flush(&one));
+        let open = |owner| SetContexts::open(&database.config(), Some(owner)).unwrap();
+        let (of_one, of_two) = (open("smf-1-1"), open("smf-1-2"));
+        let take_over = |set: &Arc<SetContexts>, from: &str| {
+            // Again if the owner has renewed its lease.
+            while set.peer(from).take_over_all(&["7".to_string()]).unwrap().is_empty() {}
+        };
+        take_over(&of_two, "smf-1-1");
+        assert!(!is_owner(&one, "7"));
+        take_over(&of_one, "smf-1-2");
+        take_over(&of_two, "smf-1-1");
+        // It renews its lease, and so learns of the second loss, before the takeover returns.
+        std::thread::sleep(Duration::from_millis(u64::from(LEASE_MS)));
+        assert!(is_owner(&one, "8"));
+        one.regain("7");
+        assert!(!is_owner(&one, "7"));
+        take_over(&of_one, "smf-1-2");
+        one.regain("7");
+        assert!(is_owner(&one, "7"));
+        one.put("7", vec![2]);
+        assert!(flush(&one));
+        assert_eq!(of_two.peer("smf-1-1").context("7").unwrap(), Some(vec![2]));
     });
 }
 

@@ -20,6 +20,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// What happened to a context so long before and after a contradiction is printed.
+const AROUND: Duration = Duration::from_secs(2);
+
 /// Pseudo-random numbers (xorshift) from a seed.
 pub struct Random(u64);
 
@@ -270,6 +273,13 @@ fn no_two_members_hold_a_context_while_the_database_and_members_fail() {
     println!("{} acts, {} takeovers: {done:?}", count(Kind::Acted), count(Kind::TookOver));
     println!("members: {of_members:?}");
     if let Some((takeover, act)) = contradiction(&history) {
+        let around = takeover.begun.saturating_sub(AROUND)..act.ended + AROUND;
+        let mut near: Vec<_> = history
+            .iter()
+            .filter(|it| it.context == act.context && around.contains(&it.ended))
+            .collect();
+        near.sort_by_key(|operation| operation.begun);
+        near.iter().for_each(|operation| println!("{operation:?}"));
         panic!("{act:?} after {takeover:?}");
     }
     assert!(count(Kind::Acted) > 100 && count(Kind::TookOver) > 0, "nothing happened");
