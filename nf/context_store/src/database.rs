@@ -2,11 +2,11 @@
 //! that a member has lost).
 //!
 //! A member writes in one transaction that renews its lease, reads its rows in `taken`, and writes
-//! no context that is among them. Rows are removed by a later write than the one that read them. A takeover is one transaction, too: it checks that the
-//! lease has expired, moves the context out of `state`, and adds a row to `taken`. Both lock the
-//! member's row in `member` and therefore exclude each other. Each process that opens the contexts
-//! of an owner increments the owner's epoch, by which an earlier process learns that it is
-//! superseded.
+//! no context that is among them. Rows are removed by a later write than the one that read them,
+//! since its answer may be lost. A takeover is one transaction, too: it checks that the lease has
+//! expired, moves the context out of `state`, and adds a row to `taken`. Both lock the member's row
+//! in `member` and therefore exclude each other. Each process that opens the contexts of an owner
+//! increments the owner's epoch, by which an earlier process learns that it is superseded.
 use crate::observed_leases::ObservedLeases;
 use martlet_store::connection::{Client, ToSql, Transaction, open_postgres, open_sqlite};
 use martlet_store::{DatabaseUrl, StoreError};
@@ -414,7 +414,7 @@ fn claim_postgres(
     let rows = transaction.query(sql, &[&owner, &ids])?;
     let taken: Vec<(String, Vec<u8>)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let taken_ids: Vec<&str> = taken.iter().map(|(id, _)| id.as_str()).collect();
-    // A row that is there already is written anew: its owner may have read it.
+    // A row that is there already is written again: its owner may have read it.
     let sql = "INSERT INTO taken (owner, id) SELECT $1, * FROM unnest($2::text[]) ON CONFLICT \
                (owner, id) DO UPDATE SET id = excluded.id";
     transaction.execute(sql, &[&owner, &taken_ids])?;
@@ -609,8 +609,7 @@ mod tests {
     use super::*;
     use martlet_store::testing::TestPostgres;
 
-    /// The connection ends after the commit and before its answer: the process repeats the write,
-    /// and knows no more than before.
+    /// The connection ends after the commit and before its answer: the process repeats the write.
     #[test]
     fn a_repeated_write_learns_of_the_same_takeovers() {
         let Some(server) = TestPostgres::start("repeated").unwrap() else { return };

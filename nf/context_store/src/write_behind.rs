@@ -177,9 +177,9 @@ impl ContextStore {
         self.0.as_ref().is_some_and(|store| store.queue.has_other_members.load(Ordering::Relaxed))
     }
 
-    /// This process has taken over a context with [`PeerContexts::take_over`], which stored it under
-    /// this process's name. If it was revoked before, the next renewal of the lease tells whether it
-    /// is still stored so, and [`ContextStore::is_owner`] waits for that.
+    /// This process has taken over a context with [`PeerContexts::take_over`], which stored it
+    /// under this process's name. If it was revoked before, the next renewal of the lease tells
+    /// whether it is still stored so, and [`ContextStore::is_owner`] waits for that.
     ///
     /// [`PeerContexts::take_over`]: crate::PeerContexts::take_over
     pub fn regain(&self, id: &str) {
