@@ -104,8 +104,8 @@ fn servers_of_each_schema_are_migrated() {
         client
             .batch_execute(
                 "CREATE TABLE kept AS TABLE subscriber; \
-                 DROP TABLE subscriber, context, change, state, member, taken; \
-                 DELETE FROM martlet_schema",
+                 DROP TABLE subscriber, context, change, state, member, taken, change_order, \
+                 martlet_schema_step; DELETE FROM martlet_schema",
             )
             .unwrap();
         client.batch_execute(schema).unwrap();

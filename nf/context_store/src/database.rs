@@ -49,9 +49,9 @@ pub(crate) struct Member {
     /// Number of this process among those with this name; `None` before its first write.
     pub epoch: Option<i64>,
     pub lease: Duration,
-    /// Rows of `taken` that it has read, each with the transaction that wrote it: they are removed
-    /// by the next write. Not by the one that read them, whose answer may be lost.
-    pub read: Vec<(String, String)>,
+    /// Numbers of rows of `taken` that it has read: they are removed by the next write. Not by the
+    /// one that read them, whose answer may be lost.
+    pub read: Vec<i64>,
 }
 
 /// Result of a write.
@@ -211,7 +211,7 @@ impl ContextDatabase {
             }
             ContextDatabase::Postgres(server) => {
                 let client = server.connected()?;
-                let sql = "SELECT m.owner, s.value, m.until, m.xmin::text FROM member m LEFT JOIN \
+                let sql = "SELECT m.owner, s.value, m.until, m.renewals FROM member m LEFT JOIN \
                            state s ON s.owner = m.owner AND s.id = $3 WHERE m.owner >= $1 AND \
                            m.owner < $2 ORDER BY m.owner";
                 let rows = client.query(sql, &[&prefix, &end, &id])?;
@@ -289,7 +289,7 @@ impl ContextDatabase {
     /// which were not renewed. Nothing for a file, whose users share a clock.
     pub(crate) fn observe_leases(&mut self, prefix: &str) -> Result<(), StoreError> {
         let ContextDatabase::Postgres(server) = self else { return Ok(()) };
-        let sql = "SELECT owner, until, xmin::text FROM member WHERE owner >= $1 AND owner < $2";
+        let sql = "SELECT owner, until, renewals FROM member WHERE owner >= $1 AND owner < $2";
         let rows = server.connected()?.query(sql, &[&prefix, &after_prefix(prefix)])?;
         let answered = Instant::now();
         for row in &rows {
@@ -414,9 +414,9 @@ fn claim_postgres(
     let rows = transaction.query(sql, &[&owner, &ids])?;
     let taken: Vec<(String, Vec<u8>)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let taken_ids: Vec<&str> = taken.iter().map(|(id, _)| id.as_str()).collect();
-    // A row that is there already is written again: its owner may have read it.
+    // A row that is there already gets another number: its owner may have read it.
     let sql = "INSERT INTO taken (owner, id) SELECT $1, * FROM unnest($2::text[]) ON CONFLICT \
-               (owner, id) DO UPDATE SET id = excluded.id";
+               (owner, id) DO UPDATE SET number = excluded.number";
     transaction.execute(sql, &[&owner, &taken_ids])?;
     if let Some(claimant) = claimant.filter(|_| !taken.is_empty()) {
         let own = taken.iter().map(|(id, value)| (claimant.reseal)(id, value));
@@ -439,7 +439,7 @@ fn lock_lease(
     owner: &str,
     lease: Duration,
 ) -> Result<Duration, StoreError> {
-    let sql = "SELECT until, xmin::text FROM member WHERE owner = $1 FOR UPDATE";
+    let sql = "SELECT until, renewals FROM member WHERE owner = $1 FOR UPDATE";
     let sent = Instant::now();
     let Some(row) = transaction.query_opt(sql, &[&owner])? else { return Ok(Duration::ZERO) };
     let until: i64 = row.get(0);
@@ -542,7 +542,8 @@ fn write_postgres(
     let epoch: i64 = match member.epoch {
         Some(epoch) => {
             let sql = format!(
-                "UPDATE member SET until = {POSTGRES_NOW} + $3 WHERE owner = $1 AND epoch = $2"
+                "UPDATE member SET until = {POSTGRES_NOW} + $3, renewals = renewals + 1 WHERE \
+                 owner = $1 AND epoch = $2"
             );
             if transaction.execute(&sql, &[&owner, &epoch, &lease])? == 0 {
                 return Ok(Renewal::Superseded);
@@ -552,34 +553,25 @@ fn write_postgres(
         None => {
             let sql = format!(
                 "INSERT INTO member (owner, epoch, until) VALUES ($1, 1, {POSTGRES_NOW} + $2) ON \
-                 CONFLICT (owner) DO UPDATE SET epoch = member.epoch + 1, until = excluded.until \
-                 RETURNING epoch"
+                 CONFLICT (owner) DO UPDATE SET epoch = member.epoch + 1, until = excluded.until, \
+                 renewals = member.renewals + 1 RETURNING epoch"
             );
             transaction.query_one(&sql, &[&owner, &lease])?.get(0)
         }
     };
     // A statement after the first one: its snapshot is taken once the member's row is locked.
-    let sql = "WITH known AS (SELECT * FROM unnest($3::text[], $4::text[]) AS known(id, version)), \
-               gone AS (DELETE FROM taken t USING known k WHERE t.owner = $1 AND t.id = k.id AND \
-               t.xmin::text = k.version) SELECT (SELECT coalesce(array_agg(t.id || ' ' || \
-               t.xmin::text), '{}') FROM taken t LEFT JOIN known k ON t.id = k.id AND \
-               t.xmin::text = k.version WHERE t.owner = $1 AND k.id IS NULL), NOT EXISTS (SELECT 1 \
+    let sql = "WITH gone AS (DELETE FROM taken WHERE owner = $1 AND number = ANY($3)), unread AS \
+               (SELECT id, number FROM taken WHERE owner = $1 AND number <> ALL($3)) SELECT \
+               (SELECT coalesce(array_agg(id), '{}') FROM unread), NOT EXISTS (SELECT 1 \
                FROM member WHERE substr(owner, 1, length($2)) = $2 AND owner <> $1 AND until > 0), \
-               (SELECT coalesce(array_agg(id), '{}') FROM state WHERE owner = $1 AND id = ANY($5))";
+               (SELECT coalesce(array_agg(id), '{}') FROM state WHERE owner = $1 AND id = \
+               ANY($4)), (SELECT coalesce(array_agg(number), '{}') FROM unread)";
     // An NF without a set is the only member.
     let prefix = set_prefix(owner);
-    let (ids, versions): (Vec<&str>, Vec<&str>) =
-        member.read.iter().map(|(id, version)| (id.as_str(), version.as_str())).unzip();
-    let parameters: [&(dyn ToSql + Sync); 5] =
-        [&owner, &prefix.unwrap_or(owner), &ids, &versions, &regaining];
+    let parameters: [&(dyn ToSql + Sync); 4] =
+        [&owner, &prefix.unwrap_or(owner), &member.read, &regaining];
     let row = transaction.query_one(sql, &parameters)?;
-    let rows: Vec<String> = row.get(0);
-    let read: Vec<(String, String)> = rows
-        .iter()
-        .filter_map(|row| row.rsplit_once(' '))
-        .map(|(id, version)| (id.to_string(), version.to_string()))
-        .collect();
-    let taken_over: Vec<String> = read.iter().map(|(id, _)| id.clone()).collect();
+    let (taken_over, read): (Vec<String>, Vec<i64>) = (row.get(0), row.get(3));
     let is_only_member = row.get::<_, bool>(1) || prefix.is_none();
     let regained: Vec<String> = row.get(2);
     let owned = owned(batch, &taken_over, regaining, &regained);

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// hundred parts per million.
 const DRIFT: u32 = 1000;
 
-/// A version of a member's row: the end of the lease, and the transaction that wrote it.
-pub(crate) type RowVersion = (i64, String);
+/// A version of a member's row: the end of the lease, and how often it was renewed.
+pub(crate) type RowVersion = (i64, i64);
 
 /// What a connection has seen of the rows of other members.
 #[derive(Debug, Default)]
@@ -63,10 +63,6 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
-    fn version(until: i64, transaction: u32) -> RowVersion {
-        (until, transaction.to_string())
-    }
-
     #[test]
     fn a_lease_is_over_when_its_row_has_not_changed_for_as_long() {
         let (mut leases, start) = (ObservedLeases::default(), Instant::now());
@@ -74,8 +70,7 @@ mod tests {
         // Whatever the clock of the server says.
         for until in [0, 5_000_000, i64::MAX] {
             let owner = until.to_string();
-            let mut remaining =
-                |after| leases.remaining(&owner, version(until, 7), at(after), LEASE);
+            let mut remaining = |after| leases.remaining(&owner, (until, 7), at(after), LEASE);
             assert_eq!(remaining(0), ms(1001));
             assert_eq!(remaining(500), ms(503));
             assert_eq!(remaining(1003), Duration::ZERO);
@@ -86,29 +81,29 @@ mod tests {
     fn a_renewed_lease_is_not_over() {
         let (mut leases, start) = (ObservedLeases::default(), Instant::now());
         let at = |after: u64| (start + ms(after), start + ms(after + 2));
-        leases.observe("a", version(5_000, 7), at(0).1);
-        assert_eq!(leases.remaining("a", version(6_000, 8), at(900), LEASE), ms(1001));
+        leases.observe("a", (5_000, 7), at(0).1);
+        assert_eq!(leases.remaining("a", (6_000, 8), at(900), LEASE), ms(1001));
         // The clock was set back by as much as had passed: the end is the same.
-        assert_eq!(leases.remaining("a", version(6_000, 9), at(1_950), LEASE), ms(1001));
-        assert_eq!(leases.remaining("a", version(6_000, 9), at(2_960), LEASE), Duration::ZERO);
+        assert_eq!(leases.remaining("a", (6_000, 9), at(1_950), LEASE), ms(1001));
+        assert_eq!(leases.remaining("a", (6_000, 9), at(2_960), LEASE), Duration::ZERO);
     }
 
     #[test]
     fn rows_that_were_read_regularly_cost_a_takeover_no_wait() {
         let (mut leases, start) = (ObservedLeases::default(), Instant::now());
         for after in [0, 500, 1_000] {
-            leases.observe("a", version(5_000, 7), start + ms(after));
+            leases.observe("a", (5_000, 7), start + ms(after));
         }
         let locked = (start + ms(1_010), start + ms(1_011));
-        assert_eq!(leases.remaining("a", version(5_000, 7), locked, LEASE), Duration::ZERO);
+        assert_eq!(leases.remaining("a", (5_000, 7), locked, LEASE), Duration::ZERO);
     }
 
     #[test]
     fn nothing_is_known_of_another_server() {
         let (mut leases, start) = (ObservedLeases::default(), Instant::now());
-        leases.observe("a", version(5_000, 7), start);
+        leases.observe("a", (5_000, 7), start);
         leases.reconnected();
         let locked = (start + ms(2_000), start + ms(2_001));
-        assert_eq!(leases.remaining("a", version(5_000, 7), locked, LEASE), ms(1001));
+        assert_eq!(leases.remaining("a", (5_000, 7), locked, LEASE), ms(1001));
     }
 }
