@@ -137,14 +137,18 @@ pub(crate) async fn read(
     Ok(all.into_values().collect())
 }
 
-/// Columns of contexts: SUPIs, kinds, keys, and milliseconds since each change was accepted.
-fn columns(rows: &[Changed<'_>]) -> (Vec<String>, Vec<String>, Vec<String>, Vec<i64>) {
+/// Columns of contexts: SUPIs, kinds, keys.
+fn columns(rows: &[Changed<'_>]) -> (Vec<String>, Vec<String>, Vec<String>) {
     let of = |n: usize| -> Vec<String> {
         let name = |(supi, kind, key): &ContextName| [supi, kind, key][n].clone();
         rows.iter().map(|(row, _)| name(row)).collect()
     };
-    let age = |(_, change): &Changed<'_>| change.accepted.elapsed().as_millis() as i64;
-    (of(0), of(1), of(2), rows.iter().map(age).collect())
+    (of(0), of(1), of(2))
+}
+
+/// Milliseconds since each change was accepted.
+fn ages(rows: &[Changed<'_>]) -> Vec<i64> {
+    rows.iter().map(|(_, change)| change.accepted.elapsed().as_millis() as i64).collect()
 }
 
 /// Writes and removes contexts: one statement for those that are written, one for others. The
@@ -159,7 +163,7 @@ pub(crate) async fn write(
     let mut renewed = Vec::new();
     let (put, gone) = put_and_gone(changes);
     if !put.is_empty() {
-        let ((supis, kinds, keys, _), values) = (columns(&put), values(&put));
+        let ((supis, kinds, keys), values) = (columns(&put), values(&put));
         let rows = match renew.is_empty() {
             true => pool.query(PUT, &[&supis, &kinds, &keys, &values, &writer]).await?,
             false => {
@@ -171,7 +175,7 @@ pub(crate) async fn write(
         renewed = rows.iter().map(|row| (row.get(0), row.get::<_, i64>(1) as u64)).collect();
     }
     if !gone.is_empty() {
-        let (supis, kinds, keys, _) = columns(&gone);
+        let (supis, kinds, keys) = columns(&gone);
         pool.query(REMOVE, &[&supis, &kinds, &keys]).await?;
     }
     Ok(renewed)
@@ -186,11 +190,11 @@ pub(crate) async fn write_late(
 ) -> Result<(), StoreError> {
     let (put, gone) = put_and_gone(changes);
     if !put.is_empty() {
-        let ((supis, kinds, keys, ages), values) = (columns(&put), values(&put));
+        let ((supis, kinds, keys), values, ages) = (columns(&put), values(&put), ages(&put));
         pool.query(PUT_LATE, &[&supis, &kinds, &keys, &values, &writer, &ages]).await?;
     }
     if !gone.is_empty() {
-        let (supis, kinds, keys, ages) = columns(&gone);
+        let ((supis, kinds, keys), ages) = (columns(&gone), ages(&gone));
         pool.query(REMOVE_LATE, &[&supis, &kinds, &keys, &writer, &ages]).await?;
     }
     Ok(())

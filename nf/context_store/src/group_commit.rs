@@ -2,7 +2,7 @@
 //! the lease.
 use crate::database::{ContextDatabase, Member, Renewal, set_prefix};
 use crate::lease::Moment;
-use crate::queue::{Pending, Queue};
+use crate::queue::{Encode, Pending, Queue};
 use martlet_store::{Seal, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -77,15 +77,15 @@ impl Writer {
             (std::mem::take(&mut pending.changes), pending.queued)
         };
         let owner = &self.member.owner;
-        let sealed = changes.into_iter().filter_map(|(id, encode)| match encode {
+        let seal = |(id, encode): (String, Option<Encode>)| match encode {
             None => Some((id, None)),
             // Encryption fails only when the system has no random numbers.
             Some(encode) => {
                 let value = self.seal.seal(&row_name(owner, &id), &encode()?).ok()?;
                 Some((id, Some(value)))
             }
-        });
-        let sealed: Vec<_> = sealed.collect();
+        };
+        let sealed: Vec<_> = changes.into_iter().filter_map(seal).collect();
         // An empty batch renews the lease.
         let batches = sealed.chunks(MAX_BATCH).chain(sealed.is_empty().then_some(&[][..]));
         for batch in batches {
