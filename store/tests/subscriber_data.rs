@@ -270,9 +270,10 @@ fn late_writes_replace_no_later_values_of_another_process() {
         }
         there.flush().await.unwrap();
         run_sql("REVOKE INSERT, UPDATE, DELETE ON context FROM other");
-        // What is accepted before the first failure is acknowledged.
-        put(&there, "later-here", "1").await.unwrap();
-        put(&there, "removed-here", "1").await.unwrap();
+        // What is accepted before the first failure is acknowledged: both at once.
+        let (later, removed) =
+            tokio::join!(put(&there, "later-here", "1"), put(&there, "removed-here", "1"));
+        later.and(removed).unwrap();
         assert!(there.flush().await.is_err());
         assert!(here.remove(&supi, "removed-there", "").await.unwrap());
         put(&here, "later-here", "2").await.unwrap();
