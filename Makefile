@@ -134,14 +134,15 @@ ENGINE =
 SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch$(ENGINE) $(CALL_FLOWS) -- --test-threads 2
 
 # Sessions of every kind, and all that a switch does with them.
-SWITCH_SELECTION = user_plane:: session:: connection:: \
-	handover::n2_handover:: handover::xn_handover:: handover::packet_loss:: handover::handover_failure:: \
-	handover::handover_cancel:: handover::leaks:: handover::intermediate_upf:: \
-	n4::upf n4::association_release:: n4::malformed:: ue_lifecycle::
+SWITCH_SELECTION = user_plane:: session:: establishment:: modification:: release:: branching:: charging:: \
+	connection:: handover::n2_handover:: handover::xn_handover:: handover::packet_loss:: \
+	handover::handover_preparation:: handover::handover_cancel:: handover::leaks:: \
+	n4::malformed:: registration::implicit_deregistration:: registration::slice_selection:: ue_lifecycle::
 
 # The same pipeline in XDP: a part that reaches each of its paths.
-SWITCH_XDP_SELECTION = user_plane::switch:: session::pdu_session_establishment:: \
-	_requested_modification:: session::pdu_session_release:: connection:: \
+SWITCH_XDP_SELECTION = user_plane::switch:: pdu_session_establishment:: session::user_plane_activation:: \
+	_requested_modification:: pdu_session_release:: connection:: user_plane::error_indication:: \
+	user_plane::downlink_data_notification:: \
 	handover::n2_handover:: handover::xn_handover::
 
 # `make call-flows-all` has the whole matrix of datapaths and bindings.

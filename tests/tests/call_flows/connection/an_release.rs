@@ -1,34 +1,30 @@
-//! AN release (TS 23.502, 4.2.6) and implicit deregistration (TS 24.501, 5.3.7).
+//! AN release (TS 23.502, 4.2.6).
 use anyhow::ensure;
 use martlet::core::Sbi;
-use martlet_tests::{TestCore, in_namespace};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 
+/// The gNB requests the release. The session stays, without a tunnel to the gNB.
 #[test]
-fn unreachable_ue_is_implicitly_deregistered() {
+fn released_ue_is_idle_and_keeps_its_session() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| {
-            config.amf.timers.t3512_s = 1;
-            config.amf.timers.mobile_reachable_s = 0;
-            config.amf.timers.implicit_deregistration_s = 1;
-            config.amf.timers.deregistered_s = 0;
-        })
-        .await?;
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
         let (ue, _) = core.ue_with_session(&gnb, 1).await?;
-        // The gNB loses the UE and requests the release of its context.
-        drop(ue);
-        core.until("the UE is in CM-IDLE", |counts| {
-            (counts.registered, counts.connected) == (1, 0)
+        reaches(&ue, 1, GATEWAY).await?;
+        let buffers = || core.status("upf")["sessions"][0]["buffers"] == true;
+        ensure!(!buffers(), "downlink is buffered: {}", core.status("upf"));
+        ue.release_to_idle().await?;
+        core.until("the UE is in CM-IDLE with its session", |counts| {
+            (counts.registered, counts.connected, counts.sessions, counts.user_planes)
+                == (1, 0, 1, 1)
         })
         .await?;
-        ensure!(
-            (core.counts().sessions, core.counts().user_planes) == (1, 1),
-            "the session is released too early: {:?}",
-            core.counts()
-        );
+        ensure!(buffers(), "downlink is not buffered: {}", core.status("upf"));
         ensure!(gnb.ue_counts() == (0, 0), "the gNB still has a context: {:?}", gnb.ue_counts());
-        core.until_all_released().await?;
-        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await?;
-        core.sbi_record.check(&["nudm-uecm Update3GppRegistration"]).await
+        ue.service_request().await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        core.sbi_record.check(&["nsmf-pdusession UpdateSmContext"]).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

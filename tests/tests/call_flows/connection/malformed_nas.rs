@@ -1,6 +1,6 @@
 //! Malformed, unprotected, replayed and forged NAS messages (TS 24.501, 4.4.4 and 7).
 use crate::bystander::Bystander;
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::*;

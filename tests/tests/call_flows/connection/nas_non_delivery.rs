@@ -1,5 +1,5 @@
 //! NAS non-delivery indication (TS 38.413, 8.6.4).
-use crate::registration::service_area::{two_areas, until};
+use crate::registration::mobility_restrictions::{two_areas, until};
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ran::{HandoverPlan, HandoverScript};

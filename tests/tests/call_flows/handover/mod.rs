@@ -1,8 +1,9 @@
 //! Handover (TS 23.502, 4.9.1).
 pub mod handover_cancel;
-pub mod handover_failure;
-pub mod inter_amf_handover;
-pub mod intermediate_upf;
+pub mod handover_preparation;
+pub mod inter_amf_source;
+pub mod inter_amf_target;
+pub mod kamf_change;
 pub mod leaks;
 pub mod malformed;
 pub mod n2_handover;
@@ -10,9 +11,10 @@ pub mod packet_loss;
 pub mod xn_handover;
 
 use anyhow::{Result, ensure};
+use martlet::config::Config;
 use martlet::core::Sbi;
 use martlet_ran::{Gnb, Ue};
-use martlet_tests::{GATEWAY, TestCore, reaches};
+use martlet_tests::{GATEWAY, SecondAmf, TestCore, reaches};
 use std::net::Ipv4Addr;
 
 /// A core with two gNBs, and a UE with a session at the first.
@@ -29,4 +31,18 @@ pub async fn expect_served_by(core: &TestCore, ue: &Ue, by: &Gnb) -> Result<()> 
     core.until("one connection", |c| (c.registered, c.connected, c.sessions) == (1, 1, 1)).await?;
     ensure!(by.ue_counts().0 == 1, "the UE is not connected to {}", by.name());
     Ok(())
+}
+
+/// A core with two AMFs, each with its own tracking area and gNB.
+pub async fn two_areas(
+    sbi: Sbi,
+    change: impl FnOnce(&mut Config),
+) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
+    let core = TestCore::start(sbi, change).await?;
+    let second =
+        core.second_amf(|config| config.amf.tais.iter_mut().for_each(|tai| tai.tac += 1)).await?;
+    let here = core.gnb(1).await?;
+    let mut config = second.gnb_config(&core, 2);
+    config.tac += 1;
+    Ok((core, second, here, Gnb::connect(config).await?))
 }

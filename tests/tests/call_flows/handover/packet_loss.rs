@@ -175,8 +175,7 @@ async fn expect_short_gaps<F: Future<Output = Result<Duration>>>(
 #[test]
 fn handover_between_amfs_loses_and_reorders_no_packet() {
     in_namespace(|| async {
-        let (core, _second, here, there) =
-            crate::handover::inter_amf_handover::two_areas(Sbi::Http, |_| {}).await?;
+        let (core, _second, here, there) = crate::handover::two_areas(Sbi::Http, |_| {}).await?;
         let (ue, to) = core.ue_with_session(&here, 1).await?;
         let (peer_ue, from) = core.ue_with_session(&here, 2).await?;
         let (peer_ue, ue) = ((&peer_ue, from), (&ue, to));

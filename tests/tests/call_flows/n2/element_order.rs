@@ -1,6 +1,6 @@
 //! NGAP messages with information elements in another order than TS 38.413, 9.2, has, as
 //! PacketRusher sends them.
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;

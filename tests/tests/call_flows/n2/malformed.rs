@@ -1,6 +1,6 @@
 //! NGAP messages that are malformed, unexpected, or about a UE of another gNB (TS 38.413, 10).
 use crate::bystander::Bystander;
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;

@@ -1,5 +1,5 @@
 //! NG setup (TS 38.413, 8.7.1).
-use crate::session::rejection::slice_of_type;
+use crate::registration::slice_selection::slice_of_type;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;

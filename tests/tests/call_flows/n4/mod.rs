@@ -1,6 +1,3 @@
-//! N4: the SMF and its UPFs (TS 29.244).
-pub mod association_release;
+//! Malformed PFCP, and more than a UPF can handle (TS 29.244).
 pub mod malformed;
 pub mod overload;
-pub mod upf_failure;
-pub mod upf_restart;

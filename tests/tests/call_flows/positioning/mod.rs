@@ -1,5 +1,6 @@
 //! Positioning over the user plane, over NAS, by measurements of gNBs, and by cell.
 mod amf_change;
+mod event_exposure;
 mod location_reporting;
 mod location_request;
 mod malformed;

@@ -1,6 +1,6 @@
 //! Quirks of UEs.
 use super::{SOON, check, with_strictness};
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Context, Result, bail};
 use martlet::core::Sbi;
 use martlet_eap::keys::{Keys, identity_of};

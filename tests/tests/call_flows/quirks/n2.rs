@@ -1,6 +1,6 @@
 //! Quirks of gNBs on N2.
 use super::{SOON, check, with_strictness};
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Result, bail, ensure};
 use martlet::core::Sbi;
 use martlet_interop::N2Quirk;

@@ -1,5 +1,5 @@
 //! UE configuration update (TS 23.502, 4.2.4.2; TS 24.501, 5.4.4).
-use crate::registration::service_area::until;
+use crate::registration::mobility_restrictions::until;
 use anyhow::{Context, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;

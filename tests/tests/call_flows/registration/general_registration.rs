@@ -1,6 +1,5 @@
 //! Initial, mobility and periodic registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1.2 and
 //! 5.5.1.3).
-use super::identification::received_identity_request;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ran::RegistrationType;
@@ -8,28 +7,6 @@ use martlet_ran::ue::PduSessionRequest;
 use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
 
 pub const AUTHENTICATE: &str = "nausf-auth Authenticate";
-
-#[test]
-fn known_5g_guti_is_accepted_and_reallocated() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
-        let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
-        let ue = gnb.new_ue(core.ue_config(1))?;
-        let first = ue.register().await?.guti;
-        ue.deregister().await?;
-        ue.move_to(&other).await?;
-        let mut events = ue.subscribe().await?;
-        let second = ue.register().await?.guti;
-        ensure!(
-            first.is_some() && second.is_some() && first != second,
-            "{first:?} was not reallocated: {second:?}"
-        );
-        ensure!(core.sbi_record.calls(AUTHENTICATE) == 1, "the UE was authenticated again");
-        ensure!(!received_identity_request(&mut events), "IDENTITY REQUEST for a known 5G-GUTI");
-        core.use_session_and_deregister(&ue).await?;
-        core.until_all_released().await
-    });
-}
 
 #[test]
 fn ten_ues_register_concurrently() {

@@ -1,6 +1,6 @@
 //! A gNB whose UEs do not answer: it may delay and reject its own UEs, not those of others.
 use crate::connection::paging::receives;
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;

@@ -1,5 +1,5 @@
 //! Attacks of UEs through their own sessions: on the machine of the core, on N2, and on gNBs.
-use crate::session::ethernet::{of, subscribed};
+use crate::user_plane::ethernet::{of, subscribed};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_gtpu::{PduSessionContainer, g_pdu_header};

@@ -1,6 +1,6 @@
 //! Attacks on a UPF with a programmable switch: flows that the switch forwards are checked as those
 //! of the native UPF.
-use crate::session::ethernet::{of, subscribed};
+use crate::user_plane::ethernet::{of, subscribed};
 use crate::user_plane::switch::on_switch;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;

@@ -1,5 +1,5 @@
 //! A UE attacks others of its data network, where that denies packets between UEs.
-use crate::session::ethernet::{of, subscribed};
+use crate::user_plane::ethernet::{of, subscribed};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;

@@ -17,11 +17,8 @@ pub mod attack_path_switch;
 pub mod attack_sbi;
 pub mod attack_switch;
 pub mod attack_ue_to_ue;
-pub mod eap_aka_prime;
-pub mod five_g_aka;
 pub mod scas;
 pub mod scas_ausf;
-pub mod user_plane;
 
 use std::time::Duration;
 

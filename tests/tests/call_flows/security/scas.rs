@@ -1,6 +1,6 @@
 //! Security assurance test cases (SCAS) by their numbers: TS 33.512 (AMF), 33.513 (UPF), 33.514
 //! (UDM), 33.515 (SMF), 33.516 (AUSF), 33.518 (NRF). CONFORMANCE.md lists all of them.
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::{CipheringName, IntegrityName};

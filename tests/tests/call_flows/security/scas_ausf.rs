@@ -1,6 +1,6 @@
 //! SCAS test cases of the AMF that need a misbehaving AUSF: a proxy AUSF misbehaves once on request
 //! and otherwise forwards to the core's AUSF.
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use crate::security::scas::{challenge, peer, problem};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;

@@ -1,16 +1,8 @@
-//! PDU sessions (TS 23.502, 4.3) and their charging.
-pub mod anchor_relocation;
-pub mod branching;
-pub mod charging_session;
-pub mod ethernet;
-pub mod framed_routes;
-pub mod gsm_status;
-pub mod network_requested_modification;
+//! PDU sessions at the AMF (TS 23.502, 4.3; TS 38.413, 8.2).
 pub mod pdu_session_establishment;
-pub mod pdu_session_release;
-pub mod rejection;
-pub mod ue_requested_modification;
-pub mod unstructured;
+pub mod pdu_session_resource_modify_indication;
+pub mod pdu_session_resource_notify;
+pub mod user_plane_activation;
 
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;

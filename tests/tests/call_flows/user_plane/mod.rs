@@ -1,7 +1,19 @@
-//! Packets on N3 and N6.
+//! Packets on N3 and N6, and the sessions of UPFs (TS 23.502, 4.4.1; TS 23.527, 4 and 5).
+pub mod downlink_data_notification;
+pub mod error_indication;
+pub mod ethernet;
+pub mod framed_routes;
 pub mod line_throughput;
 pub mod malformed;
 pub mod n3_ipv6;
+pub mod n4_session_establishment;
+pub mod n4_session_release;
 pub mod no_qfi;
+pub mod restoration;
 pub mod switch;
 pub mod traffic;
+pub mod unstructured;
+pub mod up_security_enforcement;
+pub mod upf_failover;
+pub mod upf_graceful_release;
+pub mod upf_return;

@@ -1,5 +1,5 @@
 //! Unstructured sessions (TS 23.501, 5.6.10.3).
-use crate::session::ethernet::{of, subscribed};
+use crate::user_plane::ethernet::{of, subscribed};
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;

@@ -1,84 +1,12 @@
-//! Charging of PDU sessions: usage and quotas, to the byte (TS 32.255, 5.2).
+//! Quotas of online charging: granted, renewed and used up (TS 32.255, 5.2; TS 32.290, 5.3).
+use super::{SUPI, account, online, pings};
 use anyhow::{Context, Result, ensure};
-use martlet::config::Config;
 use martlet::core::Sbi;
 use martlet_ran::Ue;
 use martlet_ran::gnb::UeError;
 use martlet_ran::ue::SessionCause;
-use martlet_smf::{ChargingMode, OnFailure};
 use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, ping, reaches};
 use std::net::Ipv4Addr;
-
-const SUPI: &str = "imsi-001010000000001";
-
-fn online(config: &mut Config) {
-    config.chf.enabled = true;
-    config.smf.charging.mode = ChargingMode::Online;
-}
-
-/// Uplink and downlink bytes in the account of a UE.
-async fn account(core: &TestCore, supi: &str) -> Result<(u64, u64)> {
-    let shown = core.query(&format!("charging/{supi}")).await?;
-    let of = |name: &str| shown["accounts"][supi][name].as_u64();
-    Ok((of("uplink").context("no account")?, of("downlink").context("no account")?))
-}
-
-/// Sends echo requests and waits for each reply. Returns the bytes of one packet.
-async fn pings(ue: &Ue, from: Ipv4Addr, count: u16) -> Result<u64> {
-    for n in 0..count {
-        ue.send_ip(1, ping(from, GATEWAY, n)).await?;
-        ue.recv_ip().await?;
-    }
-    Ok(ping(from, GATEWAY, 0).len() as u64)
-}
-
-#[test]
-fn usage_is_counted_exactly_and_recorded() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |config| {
-            online(config);
-            // Half of a grant is about twenty packets: enough time to request the next one.
-            (config.chf.grant, config.chf.threshold_percent) = (4000, 50);
-        })
-        .await?;
-        core.query(&format!("charging/{SUPI}/1000000")).await?;
-        let gnb = core.gnb(1).await?;
-        let (ue, address) = core.ue_with_session(&gnb, 1).await?;
-        // The quota is renewed several times before it is used up. On a busy machine that takes
-        // longer than twenty packets without a pause.
-        let mut one = 0;
-        for _ in 0..60 {
-            one = pings(&ue, address, 1).await?;
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-        ue.deregister().await?;
-        core.until_all_released().await?;
-        ensure!(
-            account(&core, SUPI).await? == (60 * one, 60 * one),
-            "{}",
-            core.query("charging").await?
-        );
-        let shown = core.query(&format!("charging/{SUPI}")).await?;
-        let record = &shown["records"][0];
-        ensure!(record["uplink"] == 60 * one && record["downlink"] == 60 * one, "{shown}");
-        // The number of reports depends on timing, but 6 kB exceed one grant in any case.
-        ensure!(record["reports"].as_u64() > Some(1), "the quota was not renewed: {shown}");
-        ensure!(
-            record["address"] == address.to_string()
-                && record["ended"] != ""
-                && record["dnn"] == "internet",
-            "{shown}"
-        );
-        ensure!(shown["accounts"][SUPI]["left"] == 1_000_000 - 120 * one, "{shown}");
-        core.sbi_record
-            .check(&[
-                "nchf-convergedcharging Create",
-                "nchf-convergedcharging Update",
-                "nchf-convergedcharging Release",
-            ])
-            .await
-    });
-}
 
 #[test]
 fn session_ends_when_its_quota_is_used_up() {
@@ -117,87 +45,6 @@ fn session_ends_when_its_quota_is_used_up() {
         }
         ue.deregister().await?;
         other.deregister().await?;
-        core.until_all_released().await
-    });
-}
-
-#[test]
-fn sessions_continue_without_a_chf_when_the_policy_allows_it() {
-    in_namespace(|| async {
-        let core =
-            TestCore::start(Sbi::Local, |config| config.smf.charging.mode = ChargingMode::Online)
-                .await?;
-        let gnb = core.gnb(1).await?;
-        core.register_use_session_and_deregister(&gnb, 1).await?;
-        core.until_all_released().await
-    });
-}
-
-#[test]
-fn sessions_are_rejected_without_a_chf_when_the_policy_requires_it() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| {
-            config.smf.charging.mode = ChargingMode::Offline;
-            config.smf.charging.on_failure = OnFailure::Refuse;
-        })
-        .await?;
-        let gnb = core.gnb(1).await?;
-        let ue = gnb.new_ue(core.ue_config(1))?;
-        ue.register().await?;
-        let refused = ue.establish_pdu_session(internet()).await;
-        ensure!(
-            refused.is_err_and(|error| error.cause() == Some(38)),
-            "expected cause #38, network failure"
-        );
-        ue.deregister().await?;
-        core.until_all_released().await
-    });
-}
-
-/// TS 33.515, 4.2.2.1.4, TC_CHARGING_ID_UNIQUENESS_SMF: concurrent and consecutive sessions have
-/// different charging identifiers.
-#[test]
-fn ts_33_515_4_2_2_1_4_charging_identifiers_are_unique() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, online).await?;
-        let gnb = core.gnb(1).await?;
-        let (mut ues, mut sessions) = (Vec::new(), 0);
-        for n in 1..=3 {
-            core.query(&format!("charging/imsi-{:015}/1000000000000", 1_010_000_000_000_u64 + n))
-                .await?;
-            let ue = gnb.new_ue(core.ue_config(n))?;
-            ue.register().await?;
-            ues.push(ue);
-        }
-        for _ in 0..2 {
-            for ue in &ues {
-                let (one, other) =
-                    (ue.establish_pdu_session(internet()), ue.establish_pdu_session(internet()));
-                let (one, other) = (one.await?.psi, other.await?.psi);
-                reaches(ue, one, GATEWAY).await?;
-                ue.release_pdu_session(one).await?;
-                ue.release_pdu_session(other).await?;
-                sessions += 2;
-            }
-        }
-        let mut ids = std::collections::BTreeSet::new();
-        for n in 1..=3 {
-            let shown =
-                core.query(&format!("charging/imsi-{:015}", 1_010_000_000_000_u64 + n)).await?;
-            let records = shown["records"].as_array().context("records")?;
-            ids.extend(
-                records
-                    .iter()
-                    .filter_map(|record| record["charging_id"].as_str().map(str::to_owned)),
-            );
-        }
-        ensure!(
-            ids.len() == sessions && !ids.contains(""),
-            "{sessions} sessions have the identifiers {ids:?}"
-        );
-        for ue in ues {
-            ue.deregister().await?;
-        }
         core.until_all_released().await
     });
 }

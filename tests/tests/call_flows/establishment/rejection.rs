@@ -1,93 +1,20 @@
 //! PDU session establishment that the network rejects (TS 24.501, 6.4.1.4) and back-off timers
 //! (6.2.7, 6.2.8).
 use crate::registration::rejection::{mm, refused};
-use crate::session::pdu_session_establishment::session_of_type;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_amf::CipheringName;
 use martlet_nas::{
     Nas5gsMessage, NasIntegrityProtectionMaximumDataRate, NasPduSessionEstablishmentRequest,
-    PduSessionTypeValue,
 };
-use martlet_ran::ue::PduSessionRequest;
-use martlet_ran::{Gnb, Slice, UeEvent};
-use martlet_sbi_api::common::Snssai;
-use martlet_store::{SubscribedDnn, SubscribedSlice};
+use martlet_ran::UeEvent;
+use martlet_store::SubscribedDnn;
 use martlet_tests::{TestCore, eventually, in_namespace, internet};
 
 /// 5GSM causes (TS 24.501, 9.11.4.2).
 mod sm {
     pub const INVALID_PTI: u8 = 81;
     pub const INSUFFICIENT_RESOURCES: u8 = 26;
-    pub const IPV4_ONLY: u8 = 50;
-}
-
-pub fn slice_of_type(sst: u8) -> Slice {
-    Slice { sst, sd: None }
-}
-
-#[test]
-fn unsubscribed_and_unknown_data_networks_are_rejected() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |_| {}).await?;
-        core.subscribe(2, |subscriber| {
-            let other = SubscribedDnn { default: false, ..SubscribedDnn::new("other") };
-            subscriber.slices[0].dnns.push(other);
-        })?;
-        let gnb = core.gnb(1).await?;
-        let (one, two) = (gnb.new_ue(core.ue_config(1))?, gnb.new_ue(core.ue_config(2))?);
-        one.register().await?;
-        two.register().await?;
-        let other_dnn =
-            || PduSessionRequest { dnn: Some("other".into()), ..PduSessionRequest::default() };
-        refused(one.establish_pdu_session(other_dnn()).await, mm::DNN_NOT_SUBSCRIBED)?;
-        // Subscribed, but no SMF serves the data network.
-        refused(two.establish_pdu_session(other_dnn()).await, mm::PAYLOAD_NOT_FORWARDED)?;
-        core.use_session_and_deregister(&one).await
-    });
-}
-
-#[test]
-fn unsubscribed_and_unknown_slices_are_rejected() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |config| {
-            let both = vec![Snssai::new(1, None), Snssai::new(2, None)];
-            config.amf.plmns[0].slices = both.clone();
-            config.nssf.slices = both;
-            config.smf.slices.push(martlet_smf::SliceConfig { sst: 2, sd: None });
-        })
-        .await?;
-        core.subscribe(2, |subscriber| subscriber.slices[0].sst = 7)?;
-        core.subscribe(3, |subscriber| {
-            let dnns = vec![SubscribedDnn::new("internet")];
-            subscriber.slices.push(SubscribedSlice { sst: 2, sd: None, default: false, dnns });
-        })?;
-        let mut config = core.gnb_config(1);
-        config.slices = vec![slice_of_type(1), slice_of_type(2)];
-        let gnb = Gnb::connect(config).await?;
-        // Not subscribed: the slice is rejected and the default slice allowed.
-        let mut config = core.ue_config(1);
-        config.requested_nssai = vec![slice_of_type(2)];
-        let ue = gnb.new_ue(config)?;
-        let registered = ue.register().await?;
-        ensure!(
-            registered.allowed_nssai == [slice_of_type(1)] && registered.rejected_nssai,
-            "{registered:?}"
-        );
-        let wrong = PduSessionRequest { slice: Some(slice_of_type(2)), ..internet() };
-        refused(ue.establish_pdu_session(wrong).await, mm::PAYLOAD_NOT_FORWARDED)?;
-        ue.establish_pdu_session(internet()).await?;
-        // Only a slice is subscribed that the network does not have.
-        refused(gnb.new_ue(core.ue_config(2))?.register().await, mm::NO_NETWORK_SLICES)?;
-        // The slice is subscribed and available.
-        let mut config = core.ue_config(3);
-        config.requested_nssai = vec![slice_of_type(2)];
-        let ue = gnb.new_ue(config)?;
-        ensure!(ue.register().await?.allowed_nssai == [slice_of_type(2)]);
-        ue.establish_pdu_session(PduSessionRequest { slice: Some(slice_of_type(2)), ..internet() })
-            .await?;
-        core.sbi_record.check(&["nnssf-nsselection NSSelectionGet"]).await
-    });
 }
 
 #[test]
@@ -129,22 +56,6 @@ fn sessions_above_the_limit_are_rejected() {
         ensure!(core.counts().sessions == 3 && core.counts().addresses == 3, "{:?}", core.counts());
         one.deregister().await?;
         two.deregister().await?;
-        core.until_all_released().await
-    });
-}
-
-#[test]
-fn unsupported_session_type_is_rejected_or_becomes_ipv4() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
-        let gnb = core.gnb(1).await?;
-        let ue = gnb.new_ue(core.ue_config(1))?;
-        ue.register().await?;
-        let of = |session_type| PduSessionRequest { session_type, ..internet() };
-        refused(ue.establish_pdu_session(of(PduSessionTypeValue::Ipv6)).await, sm::IPV4_ONLY)?;
-        let both = ue.establish_pdu_session(of(PduSessionTypeValue::Ipv4v6)).await?;
-        ensure!(both.cause == Some(sm::IPV4_ONLY) && both.ipv4.is_some(), "{both:?}");
-        ue.deregister().await?;
         core.until_all_released().await
     });
 }
@@ -240,25 +151,6 @@ fn insufficient_resources_start_the_back_off_timer() {
         first.deregister().await?;
         ue.deregister().await?;
         core.until_all_released().await
-    });
-}
-
-#[test]
-fn session_type_that_is_not_allowed_has_its_cause() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
-        let gnb = core.gnb(1).await?;
-        let ue = gnb.new_ue(core.ue_config(1))?;
-        ue.register().await?;
-        // The subscription allows IPv4 only.
-        let lesser = ue.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv4v6)).await?;
-        ensure!(lesser.ipv4.is_some() && lesser.cause == Some(50), "{lesser:?}");
-        let refused = ue.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv6)).await;
-        ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(50)), "{refused:?}");
-        let refused =
-            ue.establish_pdu_session(session_of_type(PduSessionTypeValue::Ethernet)).await;
-        ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(28)), "{refused:?}");
-        Ok(())
     });
 }
 

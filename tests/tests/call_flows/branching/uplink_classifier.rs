@@ -1,6 +1,6 @@
 //! Uplink classifier and branching point (TS 23.502, 4.3.5.4).
-use crate::n4::upf_failure::until_packet_passes;
 use crate::session::{until_both_upfs_are_associated, with_second_upf};
+use crate::user_plane::upf_failover::until_packet_passes;
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;

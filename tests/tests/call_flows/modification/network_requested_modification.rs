@@ -2,9 +2,12 @@
 use crate::session::{session, until};
 use anyhow::ensure;
 use martlet::core::Sbi;
+use martlet_nas::{GsmCause, Nas5gsMessage, NasFGsmCause, NasPduSessionModificationCommandReject};
 use martlet_pcf::FlowConfig;
-use martlet_ran::ue::ServicePurpose;
-use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
+use martlet_ran::UeEvent;
+use martlet_ran::ue::{Event, ServicePurpose};
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
+use std::time::Duration;
 
 fn voice(supi: &str) -> FlowConfig {
     FlowConfig {
@@ -76,5 +79,43 @@ fn dedicated_flows_follow_the_policy() {
         until(&other, 1, "the flow is removed", |session| session.flows == [(1, 9)]).await?;
         reaches(&ue, 1, GATEWAY).await?;
         core.sbi_record.check(&["nsmf-callback SmPolicyUpdateNotify"]).await
+    });
+}
+
+/// TS 24.501, 6.3.2.4: the UE rejects the command. Its flows stay as they were, and the PCF learns
+/// that its rule is not enforced (TS 29.512, 4.2.4.15).
+#[test]
+fn rejected_modification_is_reverted_and_reported() {
+    in_namespace(|| async {
+        let supi = "imsi-001010000000001";
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let mut config = core.ue_config(1);
+        // The UE discards the first command, so that the test can answer it.
+        config.modifications_lost = 1;
+        let ue = gnb.new_ue(config)?;
+        core.register_with_session(&ue).await?;
+        let mut events = ue.subscribe().await?;
+        let policy = |flows| martlet_pcf::PcfConfig { flows, ..core.config().pcf.clone() };
+        core.reload("pcf", policy(vec![voice(supi)]))?;
+        let discarded = async {
+            while !matches!(events.recv().await?, UeEvent::Nas(Event::Discarded(_))) {}
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(Duration::from_secs(10), discarded).await??;
+        let reports = || core.sbi_record.calls("npcf-smpolicycontrol UpdateSMPolicy");
+        let before = reports();
+        let cause = NasFGsmCause::from_cause(GsmCause::InsufficientResources);
+        let reject = NasPduSessionModificationCommandReject::new(cause);
+        ue.send_session_message(1, Nas5gsMessage::new_5gsm(reject, 1, 0)).await?;
+        let reported = || (reports() > before).then_some(());
+        eventually("the PCF has a rule report", reported, || reports().to_string()).await?;
+        ensure!(session(&ue, 1).await?.flows == [(1, 9)], "{:?}", session(&ue, 1).await?);
+        reaches(&ue, 1, GATEWAY).await?;
+        // The next change is enforced.
+        core.reload("pcf", policy(Vec::new()))?;
+        core.reload("pcf", policy(vec![voice(supi)]))?;
+        until(&ue, 1, "the UE has the flow", |session| session.flows == [(1, 9), (2, 1)]).await?;
+        core.sbi_record.check(&["npcf-smpolicycontrol UpdateSMPolicy"]).await
     });
 }

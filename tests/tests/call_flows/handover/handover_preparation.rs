@@ -1,4 +1,4 @@
-//! Handover failure (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1.3 and 8.4.2.3).
+//! Handover preparation that fails (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1.3 and 8.4.2.3).
 use crate::handover::{expect_served_by, two_gnbs};
 use anyhow::ensure;
 use martlet::core::Sbi;

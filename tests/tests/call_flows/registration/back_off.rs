@@ -1,6 +1,6 @@
 //! More registrations than the AMF accepts at a time (TS 24.501, 5.3.9).
 use crate::bystander::Bystander;
-use crate::security::five_g_aka::from_hex;
+use crate::registration::authentication::five_g_aka::from_hex;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_amf::Limit;

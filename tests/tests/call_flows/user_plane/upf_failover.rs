@@ -1,13 +1,11 @@
-//! UPFs that are out of reach or lost (TS 23.527, 4.2; TS 29.244, 6.2.2).
-#[cfg(debug_assertions)]
-use crate::function_restart::{ALONE, restart};
+//! UPFs that are out of reach or fail: another UPF takes their sessions over (TS 23.527, 4.2; TS
+//! 29.244, 6.2.2).
 use crate::session::with_second_upf;
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::{Gnb, Ue};
 use martlet_tests::{
-    GATEWAY, Impairments, LossyLink, SeparateUpf, TestCore, eventually, in_namespace, ping,
-    reaches, sequence_of,
+    GATEWAY, SeparateUpf, TestCore, eventually, in_namespace, ping, reaches, sequence_of,
 };
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -53,27 +51,27 @@ fn unreachable_upf_rejects_new_sessions_and_keeps_others() {
 }
 
 /// What [`sessions_at_first_upf`] returns.
-type AtFirstUpf = (SeparateUpf, TestCore, Gnb, (Ue, Ipv4Addr), (Ue, Ipv4Addr));
+pub type AtFirstUpf = (SeparateUpf, TestCore, Gnb, (Ue, Ipv4Addr), (Ue, Ipv4Addr));
 
 /// A core whose UPF took over the sessions of another UPF, which has stopped.
-struct SessionsAtAnotherUpf {
-    core: TestCore,
-    gnb: Gnb,
+pub struct SessionsAtAnotherUpf {
+    pub core: TestCore,
+    pub gnb: Gnb,
     /// A UE in CM-CONNECTED and its address.
-    active: (Ue, Ipv4Addr),
+    pub active: (Ue, Ipv4Addr),
     /// A UE in CM-IDLE and its address.
-    idle: (Ue, Ipv4Addr),
+    pub idle: (Ue, Ipv4Addr),
 }
 
 impl SessionsAtAnotherUpf {
-    async fn until_moved(&self) -> Result<()> {
+    pub async fn until_moved(&self) -> Result<()> {
         let core = &self.core;
         let moved = || (core.status("upf")["sessionCount"] == 2).then_some(());
         eventually("the other UPF has the sessions", moved, || core.status("upf").to_string()).await
     }
 
     /// Starts the first UPF again, to which the sessions return.
-    async fn return_to_their_upf(self) -> Result<()> {
+    pub async fn return_to_their_upf(self) -> Result<()> {
         let SessionsAtAnotherUpf { core, gnb, active, idle } = self;
         let ((active, from), (idle, to)) = (active, idle);
         let at_other = |wanted: u64| {
@@ -108,7 +106,7 @@ impl SessionsAtAnotherUpf {
 
 /// A UPF, a core with another one, and two UEs with sessions at the first: one in CM-CONNECTED, one
 /// in CM-IDLE, each with its address. `None` where the test is skipped.
-async fn sessions_at_first_upf() -> Result<Option<AtFirstUpf>> {
+pub async fn sessions_at_first_upf() -> Result<Option<AtFirstUpf>> {
     let second = with_second_upf(Sbi::Local, |config| {
         config.smf.upfs.reverse();
         (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
@@ -125,7 +123,7 @@ async fn sessions_at_first_upf() -> Result<Option<AtFirstUpf>> {
 }
 
 /// `None` where the test is skipped.
-async fn sessions_at_another_upf() -> Result<Option<SessionsAtAnotherUpf>> {
+pub async fn sessions_at_another_upf() -> Result<Option<SessionsAtAnotherUpf>> {
     let Some((upf, core, gnb, active, idle)) = sessions_at_first_upf().await? else {
         return Ok(None);
     };
@@ -148,109 +146,6 @@ fn sessions_of_a_lost_upf_move_to_another() {
         active.deregister().await?;
         idle.deregister().await?;
         core.until_all_released().await
-    });
-}
-
-#[test]
-fn sessions_return_to_a_upf_that_is_back() {
-    in_namespace(|| async {
-        let Some(lost) = sessions_at_another_upf().await? else { return Ok(()) };
-        lost.return_to_their_upf().await
-    });
-}
-
-/// Which UPF a session left is stored with the session.
-#[cfg(debug_assertions)]
-#[test]
-fn sessions_return_to_a_upf_that_is_back_after_a_restart_of_the_smf() {
-    in_namespace(|| async {
-        let _alone = ALONE.lock().await;
-        let Some(lost) = sessions_at_another_upf().await? else { return Ok(()) };
-        // Changes within the flush interval are lost.
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        restart(&lost.core, "smf").await?;
-        lost.return_to_their_upf().await
-    });
-}
-
-/// The UPF and the SMF fail at the same time: no process has seen the UPF fail.
-#[cfg(debug_assertions)]
-#[test]
-fn sessions_of_a_upf_that_failed_before_a_restart_of_the_smf_move_and_return() {
-    in_namespace(|| async {
-        let _alone = ALONE.lock().await;
-        let Some((upf, core, gnb, active, idle)) = sessions_at_first_upf().await? else {
-            return Ok(());
-        };
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        upf.stop().await?;
-        restart(&core, "smf").await?;
-        let lost = SessionsAtAnotherUpf { core, gnb, active, idle };
-        lost.until_moved().await?;
-        lost.return_to_their_upf().await
-    });
-}
-
-#[test]
-fn session_released_during_an_n4_outage_is_deleted_afterwards() {
-    in_namespace(|| async {
-        let upf = SeparateUpf::start().await?;
-        let core = TestCore::start(Sbi::Local, |config| {
-            SeparateUpf::replace_core_upf(config);
-            // The association outlives the outage.
-            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
-        })
-        .await?;
-        let gnb = core.gnb(1).await?;
-        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
-        upf.until_sessions(1).await?;
-        let filter = martlet_tests::PacketFilter::drop_udp_port(8805)?;
-        ue.deregister().await?;
-        core.until_all_released().await?;
-        ensure!(
-            upf.status()["sessionCount"] == 1,
-            "the UPF received the deletion: {}",
-            upf.status()
-        );
-        drop(filter);
-        upf.until_sessions(0).await
-    });
-}
-
-#[test]
-fn session_that_a_upf_establishes_too_late_is_deleted() {
-    in_namespace(|| async {
-        let (near, far) = (Ipv4Addr::new(127, 0, 0, 40), Ipv4Addr::new(127, 0, 0, 41));
-        let upf = SeparateUpf::start_with(|upf| {
-            upf.n4.allow = vec![format!("{far}/32").parse().expect("a network")];
-        })
-        .await?;
-        let link = LossyLink::between(near.into(), far.into(), SeparateUpf::n4(), 1)?;
-        let core = TestCore::start(Sbi::Local, |config| {
-            SeparateUpf::replace_core_upf(config);
-            config.smf.upfs[0].n4 = (near, 8805).into();
-            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
-        })
-        .await?;
-        let gnb = core.gnb(1).await?;
-        let (first, _) = core.ue_with_session(&gnb, 1).await?;
-        let delay = Duration::from_secs(2);
-        link.impair(Impairments { reorder: 1.0, delay, ..Impairments::default() });
-        let late = gnb.new_ue(core.ue_config(2))?;
-        late.register().await?;
-        // Most responses come after both transmissions have timed out.
-        let mut refused = 0;
-        for _ in 0..10 {
-            match late.establish_pdu_session(martlet_tests::internet()).await {
-                Err(_) => refused += 1,
-                Ok(session) => late.release_pdu_session(session.psi).await?,
-            }
-        }
-        ensure!(refused > 0, "each session was established in time");
-        link.impair(Impairments::default());
-        // The session of the first UE stays.
-        upf.until_sessions(1).await?;
-        reaches(&first, 1, GATEWAY).await
     });
 }
 

@@ -1,6 +1,6 @@
 //! EAP-AKA' and its failures, and TUAK with both authentication methods (TS 33.501, 6.1.3.1; TS
 //! 24.501, 5.4.1.2; TS 35.231).
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
+use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::ngap::{Cause, CauseNas};

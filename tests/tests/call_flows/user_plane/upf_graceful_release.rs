@@ -1,5 +1,5 @@
 //! Graceful release of an N4 association (TS 29.244, 6.2.8 and 5.18).
-use super::upf_failure::until_packet_passes;
+use super::upf_failover::until_packet_passes;
 use crate::session::{until_both_upfs_are_associated, with_second_upf};
 use anyhow::ensure;
 use martlet::core::Sbi;

@@ -1,0 +1,68 @@
+//! Downlink data of an idle UE at UPF and SMF: buffers that overflow or are dropped (TS 23.502,
+//! 4.2.3.3, steps 1 to 5).
+use crate::connection::paging::{manual, receives, send};
+use anyhow::ensure;
+use martlet::core::Sbi;
+use martlet_ran::ue::ServicePurpose;
+use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
+
+#[test]
+fn buffered_packets_are_dropped_when_paging_fails() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| {
+            config.amf.timers.t3513_ms = 150;
+            config.amf.timers.paging_attempts = 2;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(manual(core.ue_config(2)))?;
+        let to = core.register_with_session(&two).await?;
+        two.release_to_idle().await?;
+        for round in 1..=2 {
+            send(&one, from, to, 1..=3).await?;
+            two.wait_for_paging().await?;
+            core.until("three packets are buffered", |counts| counts.buffered == 3).await?;
+            // T3513 expires twice; the SMF is notified and makes the UPF drop its buffer.
+            core.until("the buffer is dropped", |counts| counts.buffered == 0).await?;
+            let dropped = core.status("upf")["drops"]["buffer_dropped"].as_u64();
+            ensure!(dropped == Some(3 * round), "{dropped:?} packets counted as dropped");
+            let notified = core.sbi_record.calls("nsmf-callback N1N2TransferFailureNotification");
+            ensure!(notified as u64 == round, "the SMF was notified {notified} times");
+            // The next packet pages the UE again.
+        }
+        two.service_request_for(ServicePurpose::Data, &[1]).await?;
+        reaches(&two, 1, GATEWAY).await?;
+        send(&one, from, to, 7..=9).await?;
+        receives(&two, 7..=9).await?;
+        core.sbi_record.check(&["nsmf-callback N1N2TransferFailureNotification"]).await
+    });
+}
+
+#[test]
+fn full_buffer_drops_and_counts_further_packets() {
+    in_namespace(|| async {
+        let few = |config: &mut martlet::config::Config| {
+            config.upf.kernel.buffer_packets_per_session = 3;
+            config.upf.xdp.buffer_packets_per_session = 3;
+        };
+        let core = TestCore::start(Sbi::Local, few).await?;
+        let gnb = core.gnb(1).await?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(manual(core.ue_config(2)))?;
+        let to = core.register_with_session(&two).await?;
+        two.release_to_idle().await?;
+        send(&one, from, to, 1..=8).await?;
+        two.wait_for_paging().await?;
+        let full =
+            || core.status("upf")["drops"]["buffer_full"].as_u64().filter(|count| *count == 5);
+        martlet_tests::eventually("five packets do not fit", full, || {
+            core.status("upf").to_string()
+        })
+        .await?;
+        two.service_request().await?;
+        receives(&two, 1..=3).await?;
+        send(&one, from, to, 9..=9).await?;
+        receives(&two, 9..=9).await
+    });
+}
