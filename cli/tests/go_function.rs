@@ -31,23 +31,18 @@ impl Drop for Started {
     }
 }
 
-/// Builds a program of the Go package; `folder` and `package` are relative to it.
-fn build(installed: &Installed, go: &Path, folder: &str, package: &str) -> PathBuf {
-    let (program, output) = try_to_build(installed, go, folder, package);
+/// Builds a program of `sbi/fabric/go`.
+fn build(installed: &Installed, go: &Path, name: &str) -> PathBuf {
+    let (program, output) = try_to_build(installed, go, name);
     assert!(output.status.success(), "go build: {}", String::from_utf8_lossy(&output.stderr));
     program
 }
 
-fn try_to_build(
-    installed: &Installed,
-    go: &Path,
-    folder: &str,
-    package: &str,
-) -> (PathBuf, Output) {
+fn try_to_build(installed: &Installed, go: &Path, name: &str) -> (PathBuf, Output) {
     let program = installed.folder.join("function");
     let mut build = installed.go(go);
-    build.current_dir(root_folder().join("fabric/go").join(folder));
-    let output = build.args(["build", "-o"]).arg(&program).arg(package).output().expect("go runs");
+    build.current_dir(root_folder().join("sbi/fabric/go").join(name));
+    let output = build.args(["build", "-o"]).arg(&program).output().expect("go runs");
     (program, output)
 }
 
@@ -133,7 +128,7 @@ fn a_go_function_registers_and_exchanges_requests_and_notifications_over_the_fab
     let Some(go) = go() else { return };
     let installed = Installed::for_go("go-function");
     // Before the namespace is created, since modules may be downloaded.
-    let program = build(&installed, &go, ".", "./cmd/equipment-register");
+    let program = build(&installed, &go, "equipment-register");
     in_namespace(move || async move {
         let (core, socket) = core(&installed)?;
         let mut command = Command::new(&program);
@@ -209,7 +204,7 @@ fn free5gc_libraries_run_over_the_fabric_unchanged() {
         return;
     }
     let installed = Installed::for_go("free5gc");
-    let program = build(&installed, &go, "free5gc", ".");
+    let program = build(&installed, &go, "free5gc");
     in_namespace(move || async move {
         let (core, socket) = core(&installed)?;
         let mut command = Command::new(&program);
@@ -268,7 +263,7 @@ fn free5gc_smf_serves_a_core_over_the_fabric() {
         return;
     }
     let installed = Installed::for_go("free5gc-smf");
-    let (program, built) = try_to_build(&installed, &go, "free5gc-smf", ".");
+    let (program, built) = try_to_build(&installed, &go, "free5gc-smf");
     let output = String::from_utf8_lossy(&built.stderr);
     if let Some(why) = output.lines().find(|line| {
         ["dial tcp", "403 Forbidden", "404 Not Found"].iter().any(|sign| line.contains(sign))

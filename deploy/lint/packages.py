@@ -9,10 +9,13 @@ errors, features and the licence; a crate page (`//!`) with errors, features and
 is the README's, so that it runs as a test; an `examples` folder, whose programs the README names;
 and dependencies that are published, too, with versions. The Go package has the same sections, and
 an example that `go test` runs.
+
+The fabric is a library of its own: nothing in `fabric` names network functions or the SBI.
 """
 
 import pathlib
 import re
+import subprocess
 import sys
 import tomllib
 
@@ -37,6 +40,8 @@ CRATES = [
 # Sections of a README.
 SECTIONS = ["Example", "Errors", "Features", "Licence"]
 MODULE = "github.com/martlet-core/martlet/fabric/go"
+# Words of a 5G core, which the fabric does not have.
+CORE = re.compile(r"\b(?:SBI|NRF|AMF|SMF|UPF|UDM|AUSF|SUPI|3GPP|TS \d\d\.\d+|free5GC)\b")
 
 
 def manifest(folder):
@@ -125,6 +130,19 @@ def faults_of_go():
         yield "no page of the package"
 
 
+def faults_of_fabric():
+    """Yields lines of the fabric that have words of a 5G core."""
+    command = ["git", "ls-files", "fabric"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    for path in listed.stdout.splitlines():
+        if not (ROOT / path).is_file():
+            continue
+        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, 1):
+            if word := CORE.search(line):
+                yield f"{path}:{number}: {word.group()}"
+
+
 def main():
     names = [manifest(folder)["package"]["name"] for folder in CRATES]
     if sys.argv[1:] == ["--list"]:
@@ -134,6 +152,7 @@ def main():
         f"{folder}: {fault}" for folder in CRATES for fault in faults(folder, workspace, names)
     ]
     found += [f"fabric/go: {fault}" for fault in faults_of_go()]
+    found += faults_of_fabric()
     print("\n".join(found))
     if found:
         sys.exit("These crates cannot be published as they are.")

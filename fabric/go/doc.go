@@ -7,8 +7,7 @@
 //	go server.Serve(listener)
 //	client := &http.Client{Transport: &http.Transport{DialContext: member.DialContext}}
 //
-// Serve and HTTP2Client speak HTTP/2 without TLS, as the service-based interface of 5G does
-// (TS 29.500, 5.2).
+// Serve and HTTP2Client speak HTTP/2 without TLS.
 //
 // The package calls libmartlet_fabric through cgo and finds it with pkg-config. One thread waits
 // for all connections; a goroutine that waits to read or to write occupies no thread.

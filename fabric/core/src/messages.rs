@@ -33,7 +33,7 @@ pub enum ToManager {
     Join {
         /// [`VERSION`].
         version: u32,
-        /// Display name of the process, such as `amf`.
+        /// Display name of the process, such as `server`.
         name: String,
         /// Application-defined number of the encoding that the process understands.
         #[serde(rename = "model")]
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn message_field_names_are_those_of_version_1() {
-        let join = ToManager::Join { version: VERSION, name: "amf".into(), schema: 7 };
-        assert_eq!(encode(&join), br#"{"type":"join","version":1,"name":"amf","model":7}"#);
+        let join = ToManager::Join { version: VERSION, name: "server".into(), schema: 7 };
+        assert_eq!(encode(&join), br#"{"type":"join","version":1,"name":"server","model":7}"#);
         assert_eq!(
             encode(&ToManager::ChannelClosed { channel: 3 }),
             br#"{"type":"gone","channel":3}"#

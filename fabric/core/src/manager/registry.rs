@@ -257,73 +257,75 @@ mod tests {
     #[test]
     fn two_processes_share_one_channel() {
         let mut registry = Registry::new(ManagerLimits::default(), 100);
-        let (amf, udm) = (join(&mut registry, "core", "amf"), join(&mut registry, "core", "udm"));
-        assert!(serve(&mut registry, udm, "udm:80"));
-        assert!(serve(&mut registry, amf, "amf:80"));
-        let (channel, actions) = connect(&mut registry, amf, "udm:80");
+        let (client, server) =
+            (join(&mut registry, "core", "client"), join(&mut registry, "core", "server"));
+        assert!(serve(&mut registry, server, "server:80"));
+        assert!(serve(&mut registry, client, "client:80"));
+        let (channel, actions) = connect(&mut registry, client, "server:80");
         let [Action::CreateChannel { channels: [made, same], first, second }] = &actions[..] else {
             panic!("{actions:?}")
         };
-        assert_eq!((Some(*made), made, first.0, second.0), (channel, same, amf, udm));
+        assert_eq!((Some(*made), made, first.0, second.0), (channel, same, client, server));
         assert_eq!(
             (&first.1.name[..], &first.1.calls[..], &second.1.calls[..]),
-            ("udm", &["udm:80".into()][..], &["amf:80".into()][..])
+            ("server", &["server:80".into()][..], &["client:80".into()][..])
         );
         // The same channel in the other direction, and again.
-        assert_eq!(connect(&mut registry, udm, "amf:80"), (channel, vec![]));
-        assert_eq!(connect(&mut registry, amf, "udm:80"), (channel, vec![]));
+        assert_eq!(connect(&mut registry, server, "client:80"), (channel, vec![]));
+        assert_eq!(connect(&mut registry, client, "server:80"), (channel, vec![]));
         // A new channel after the old one is closed.
-        registry.handle(udm, ToManager::ChannelClosed { channel: channel.unwrap() });
-        let (again, actions) = connect(&mut registry, amf, "udm:80");
+        registry.handle(server, ToManager::ChannelClosed { channel: channel.unwrap() });
+        let (again, actions) = connect(&mut registry, client, "server:80");
         assert!(again.is_some() && again != channel && actions.len() == 1);
     }
 
     #[test]
     fn a_process_that_connects_to_itself_gets_both_ends() {
         let mut registry = Registry::new(ManagerLimits::default(), 0);
-        let nrf = join(&mut registry, "core", "nrf");
-        serve(&mut registry, nrf, "nrf:80");
-        let (channel, actions) = connect(&mut registry, nrf, "nrf:80");
+        let own = join(&mut registry, "core", "own");
+        serve(&mut registry, own, "own:80");
+        let (channel, actions) = connect(&mut registry, own, "own:80");
         let [Action::CreateChannel { channels, first, second }] = &actions[..] else {
             panic!("{actions:?}")
         };
-        assert_eq!((channel, first.0, second.0), (Some(channels[0]), nrf, nrf));
+        assert_eq!((channel, first.0, second.0), (Some(channels[0]), own, own));
         assert!(channels[0] != channels[1]);
-        assert!(connect(&mut registry, nrf, "nrf:80").1.is_empty());
+        assert!(connect(&mut registry, own, "own:80").1.is_empty());
         for channel in *channels {
-            registry.handle(nrf, ToManager::ChannelClosed { channel });
+            registry.handle(own, ToManager::ChannelClosed { channel });
         }
-        assert_eq!(connect(&mut registry, nrf, "nrf:80").1.len(), 1);
+        assert_eq!(connect(&mut registry, own, "own:80").1.len(), 1);
     }
 
     #[test]
     fn a_removed_or_withdrawn_server_is_not_found() {
         let mut registry = Registry::new(ManagerLimits::default(), 0);
-        let (amf, udm) = (join(&mut registry, "core", "amf"), join(&mut registry, "core", "udm"));
-        serve(&mut registry, udm, "udm:80");
-        assert!(connect(&mut registry, amf, "udm:80").0.is_some());
-        registry.remove(udm);
-        assert_eq!(connect(&mut registry, amf, "udm:80"), (None, vec![]));
-        let udm = join(&mut registry, "core", "udm");
-        assert!(serve(&mut registry, udm, "udm:80"));
-        assert!(connect(&mut registry, amf, "udm:80").0.is_some());
+        let (client, server) =
+            (join(&mut registry, "core", "client"), join(&mut registry, "core", "server"));
+        serve(&mut registry, server, "server:80");
+        assert!(connect(&mut registry, client, "server:80").0.is_some());
+        registry.remove(server);
+        assert_eq!(connect(&mut registry, client, "server:80"), (None, vec![]));
+        let server = join(&mut registry, "core", "server");
+        assert!(serve(&mut registry, server, "server:80"));
+        assert!(connect(&mut registry, client, "server:80").0.is_some());
         registry.handle(
-            udm,
-            ToManager::Withdraw { service: Service::Calls, authority: "udm:80".into() },
+            server,
+            ToManager::Withdraw { service: Service::Calls, authority: "server:80".into() },
         );
-        assert_eq!(connect(&mut registry, amf, "udm:80"), (None, vec![]));
+        assert_eq!(connect(&mut registry, client, "server:80"), (None, vec![]));
     }
 
     #[test]
     fn domains_are_isolated() {
         let mut registry = Registry::new(ManagerLimits::default(), 0);
         let (ours, theirs) =
-            (join(&mut registry, "core", "udm"), join(&mut registry, "guest", "udm"));
-        assert!(serve(&mut registry, ours, "udm:80"));
-        assert_eq!(connect(&mut registry, theirs, "udm:80"), (None, vec![]));
+            (join(&mut registry, "core", "server"), join(&mut registry, "guest", "server"));
+        assert!(serve(&mut registry, ours, "server:80"));
+        assert_eq!(connect(&mut registry, theirs, "server:80"), (None, vec![]));
         // Each domain can serve the same authority.
-        assert!(serve(&mut registry, theirs, "udm:80"));
-        let (_, actions) = connect(&mut registry, ours, "udm:80");
+        assert!(serve(&mut registry, theirs, "server:80"));
+        let (_, actions) = connect(&mut registry, ours, "server:80");
         let [Action::CreateChannel { first, second, .. }] = &actions[..] else {
             panic!("{actions:?}")
         };

@@ -30,7 +30,7 @@ use tokio::task::AbortHandle;
 pub struct FabricConfig {
     /// Path of the manager's socket.
     pub socket: PathBuf,
-    /// Display name of the process, such as `amf`.
+    /// Display name of the process, such as `server`.
     pub name: String,
     /// Whether the process polls for a while before it sleeps.
     pub spin: Spin,
@@ -52,7 +52,7 @@ impl Default for FabricConfig {
     fn default() -> Self {
         FabricConfig {
             socket: default_socket(),
-            name: "nf".into(),
+            name: "process".into(),
             spin: Spin::default(),
             share_cpu: false,
             schema: 0,

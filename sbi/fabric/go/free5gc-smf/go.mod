@@ -1,4 +1,4 @@
-module github.com/martlet-core/martlet/fabric/go/free5gc-smf
+module github.com/martlet-core/martlet/sbi/fabric/go/free5gc-smf
 
 go 1.21
 
@@ -49,4 +49,4 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
-replace github.com/martlet-core/martlet/fabric/go => ../
+replace github.com/martlet-core/martlet/fabric/go => ../../../../fabric/go

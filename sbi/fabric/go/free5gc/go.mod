@@ -1,4 +1,4 @@
-module github.com/martlet-core/martlet/fabric/go/free5gc
+module github.com/martlet-core/martlet/sbi/fabric/go/free5gc
 
 go 1.24
 
@@ -27,4 +27,4 @@ require (
 	golang.org/x/text v0.23.0 // indirect
 )
 
-replace github.com/martlet-core/martlet/fabric/go => ../
+replace github.com/martlet-core/martlet/fabric/go => ../../../../fabric/go
