@@ -201,14 +201,14 @@ channels-test: packages-channels ## Run the conformance suite of secure channels
 	$(CARGO) test --locked -p martlet-lab-channels --features openssl,wolfssl,mbedtls,msquic $(RUNNER)
 
 # Clippy and the documentation cover the switch and all tests, so they need what these build with.
-lint: packages-test ## Check form and habits: formatting, clippy, docs, spelling, widths, links, licences, commit subjects
+lint: packages-test ## Check form and habits: formatting, clippy, docs, spelling, widths, links, commit subjects; licences, duplicates and sources of dependencies
 	@bash deploy/lint/tools.sh
 	$(CARGO) fmt --check
 	@PATH="$(LINT)/bin:$$PATH" bash deploy/lint/run.sh
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
-audit: packages-build ## Check all dependencies with cargo-deny: known vulnerabilities, licences, duplicates, sources (compiles it once)
+audit: packages-build ## Check all dependencies with cargo-deny: known vulnerabilities, and what `make lint` checks of them (compiles it once)
 	@bash deploy/lint/tools.sh audit
 	PATH="$(LINT)/bin:$$PATH" cargo-deny --log-level error check
 

@@ -23,7 +23,7 @@ check "commit subjects" python3 deploy/lint/commits.py
 check "spelling" typos --format brief
 check "Markdown" rumdl check --quiet .
 check "unused dependencies" cargo-machete --skip-target-dir
-check "licences, sources, banned crates" python3 deploy/lint/dependencies.py
+check "licences, sources, versions, banned crates" python3 deploy/lint/dependencies.py
 
 if [ ${#failed[@]} -gt 0 ]; then
     printf 'lint failed: %s\n' "${failed[@]}" >&2
