@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Reports calls that may panic in code that runs in a network function.
 
-These are `.unwrap()`, `.expect(…)`, `panic!`, `unreachable!`, `todo!` and `unimplemented!`. Tests,
-examples, build scripts, macros that expand in the build, the lab and the simulator are not checked.
+These are `.unwrap()`, `.expect(…)`, `panic!`, `unreachable!`, `todo!`, `unimplemented!` and
+assertions, unless the compiler evaluates them. Tests, examples and build scripts are not checked.
 
 `panics.txt` lists what is allowed: the message of an `.expect(…)` that states why it cannot fail,
-or a file. A line of the list that allows nothing fails, too.
+the assertions of a file, or a whole file. A line of the list that allows nothing fails, too.
 """
 
 import fnmatch
@@ -20,9 +20,12 @@ CALL = re.compile(
     # A method `expect` that returns a `Result` does not panic.
     r"""\.unwrap\(\)
       | \.expect\(\s*(?:"(?P<reason>[^"]*)"|(?P<name>[A-Z]\w+)),?\s*\)(?!\?)
-      | \b(?:panic|unreachable|todo|unimplemented)!""",
+      | \b(?:panic|unreachable|todo|unimplemented)!
+      | (?<!debug_)\b(?P<assertion>assert(?:_eq|_ne)?)!""",
     re.X,
 )
+# What precedes an assertion that the compiler evaluates.
+CONSTANT = re.compile(r"const (?:_: \(\) =|\{)\s*$")
 TEST = re.compile(r"(^|/)(tests?|testing|benches|examples|fuzz)(/|\.rs$)|_tests?\.rs$|build\.rs$")
 # Modules and functions of tests, up to the brace that ends them.
 TEST_ITEM = re.compile(
@@ -51,12 +54,15 @@ def main():
             continue
         text = code(path)
         for match in CALL.finditer(text):
+            if match["assertion"] and CONSTANT.search(text, 0, match.start()):
+                continue
             reason = match["reason"] or match["name"]
             rule = next(
                 (
                     rule
                     for rule in rules
                     if rule == f"expect {reason}"
+                    or (match["assertion"] and rule == f"assert {path}")
                     or fnmatch.fnmatch(path, rule.removeprefix("file "))
                 ),
                 None,

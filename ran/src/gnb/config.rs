@@ -135,8 +135,7 @@ impl Identity {
         // The gNB identifier leaves 36 - bits for the cell number. It was checked in `of`.
         let max = (1u32 << (36 - u32::from(bits)).min(16)) - 1;
         let number = u32::from(number).min(max) as u16;
-        helpers::nr_cgi(self.plmn, id, bits.into(), number)
-            .unwrap_or_else(|_| unreachable!("its identity was checked"))
+        helpers::nr_cgi(self.plmn, id, bits.into(), number).expect("a checked gNB identity")
     }
 
     /// User location in the first cell.

@@ -11,11 +11,14 @@ use tokio::io::unix::AsyncFd;
 
 /// Ancillary data with the alignment of `cmsghdr`.
 #[repr(C, align(8))]
-pub(super) struct Control([u8; 128]);
+pub(super) struct Control([u8; CONTROL_BYTES]);
+
+/// Room for ancillary data.
+const CONTROL_BYTES: usize = 128;
 
 impl Control {
     pub(super) fn new() -> Control {
-        Control([0; 128])
+        Control([0; CONTROL_BYTES])
     }
 
     /// Has the kernel write here. The buffer has to outlive the use of `message`.
@@ -91,13 +94,14 @@ pub(super) fn add_control<T>(
     value: T,
 ) {
     // SAFETY: only arithmetic on a length.
+    const { assert!(unsafe { libc::CMSG_SPACE(size_of::<T>() as u32) } as usize <= CONTROL_BYTES) };
+    // SAFETY: as above.
     let (space, len) =
         unsafe { (libc::CMSG_SPACE(size_of::<T>() as u32), libc::CMSG_LEN(size_of::<T>() as u32)) };
-    assert!(space as usize <= control.0.len(), "ancillary data outgrow their buffer");
     control.offer(message);
     message.msg_controllen = space as _;
-    // SAFETY: the control buffer is aligned, zeroed and, as asserted, holds one header and the
-    // value.
+    // SAFETY: the control buffer is aligned, zeroed and, as asserted at compile time, holds one
+    // header and the value.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(message);
         (*header).cmsg_level = level;

@@ -94,7 +94,9 @@ impl XdpSwitch {
             let failed = |why: String| XdpError::Port(port.interface.clone(), why);
             let ifindex = nix::net::if_::if_nametoindex(port.interface.as_str())
                 .map_err(|error| failed(format!("the interface does not exist ({error})")))?;
-            assert!(port.port < PORTS && port.bypass < PORTS, "ports of the program");
+            if port.port >= PORTS || port.bypass >= PORTS {
+                return Err(failed(format!("ports have the numbers 0 to {}", PORTS - 1)));
+            }
             port_devmap
                 .update(&port.port.to_ne_bytes(), &ifindex.to_ne_bytes(), MapFlags::ANY)
                 .map_err(|error| failed(format!("cannot register it for redirection: {error}")))?;
