@@ -235,7 +235,8 @@ TEXT
         > "$dev/$lib/pkgconfig/martlet-fabric.pc"
     doc=$dev/usr/share/doc/libmartlet-fabric-dev
     mkdir -p "$doc"
-    cp "$runtime/usr/share/doc/libmartlet-fabric0"/{copyright,changelog.gz,changelog.Debian.gz} "$doc"
+    cp "$runtime/usr/share/doc/libmartlet-fabric0"/{copyright,changelog.gz,changelog.Debian.gz} \
+        "$doc"
     mkdir "$doc/examples"
     cp -r fabric/c/examples/. "$doc/examples"
     package libmartlet-fabric-dev libdevel <<TEXT

@@ -123,7 +123,8 @@ class Testbed:
         add(imsi(101), "--method", "eap-aka-prime")
         add(imsi(102), "--slice", "1", "--slice", "2-000002")
         ipv6 = self.folder / "ipv6.csv"
-        ipv6.write_text(f"imsi,key,opc,dnn,types\n{imsi(103)},{K},{OPC},internet,IPV4;IPV6;IPV4V6\n")
+        row = f"{imsi(103)},{K},{OPC},internet,IPV4;IPV6;IPV4V6"
+        ipv6.write_text(f"imsi,key,opc,dnn,types\n{row}\n")
         command = [self.martlet, "subscriber", "import", "-c", "core.yaml", str(ipv6)]
         subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
 

@@ -215,12 +215,14 @@ const PROMISES: &[Promise] = &[
             at_most(
                 1.15,
                 1.0,
-                "transport_time.rustls_over_raw_tcp.n{1,2,4,8,16,32,64,128,256,512,1024}_loopback.p50",
+                "transport_time.rustls_over_raw_tcp.n{1,2,4,8,16,32,64,128,256,512,1024}\
+                 _loopback.p50",
             ),
             at_most(
                 1.6,
                 1.0,
-                "transport_time.rustls_over_raw_tcp.n{2048,4096,8192,16384,32768,65535}_loopback.p50",
+                "transport_time.rustls_over_raw_tcp.n{2048,4096,8192,16384,32768,65535}\
+                 _loopback.p50",
             ),
         ],
     },

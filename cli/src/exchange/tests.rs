@@ -10,12 +10,14 @@ use proptest::option;
 use proptest::prelude::*;
 use std::io::Cursor;
 
-const OPEN5GS: &str = r#"{"_id":{"$oid":"64b2"},"schema_version":1,"imsi":"999700000000001","msisdn":["491701"],
+const OPEN5GS: &str = r#"{"_id":{"$oid":"64b2"},"schema_version":1,"imsi":"999700000000001",
+    "msisdn":["491701"],
     "security":{"k":"465B5CE8 B199B49F AA5F0A2E E238A6BC","amf":"8000","op":null,
     "opc":"E8ED289D EBA952E4 283B54E8 8E6183CA","sqn":{"$numberLong":"513"}},
     "ambr":{"downlink":{"value":1,"unit":3},"uplink":{"value":500,"unit":2}},
     "slice":[{"sst":1,"sd":"0000a7","default_indicator":true,"session":[{"name":"internet","type":3,
-      "qos":{"index":7,"arp":{"priority_level":5,"pre_emption_capability":1,"pre_emption_vulnerability":1}},
+      "qos":{"index":7,"arp":{"priority_level":5,"pre_emption_capability":1,
+      "pre_emption_vulnerability":1}},
       "ambr":{"downlink":{"value":100,"unit":2},"uplink":{"value":50,"unit":2}},
       "ue":{"addr":"10.45.1.2"},"pcc_rule":[]}]}],"access_restriction_data":32,"__v":0}"#;
 
@@ -28,11 +30,14 @@ const FREE5GC: &str = r#"{
   "subscriptionData.provisionedData.amData": [
     {"ueId":"imsi-208930000000003","servingPlmnId":"20893","gpsis":["msisdn-0900000000"],
      "subscribedUeAmbr":{"uplink":"1 Gbps","downlink":"2 Gbps"},
-     "nssai":{"defaultSingleNssais":[{"sst":1,"sd":"010203"}],"singleNssais":[{"sst":1,"sd":"112233"}]}}],
+     "nssai":{"defaultSingleNssais":[{"sst":1,"sd":"010203"}],
+              "singleNssais":[{"sst":1,"sd":"112233"}]}}],
   "subscriptionData.provisionedData.smData": [
     {"ueId":"imsi-208930000000003","servingPlmnId":"20893","singleNssai":{"sst":1,"sd":"010203"},
-     "dnnConfigurations":{"internet":{"pduSessionTypes":{"defaultSessionType":"IPV4","allowedSessionTypes":["IPV4","IPV6"]},
-       "5gQosProfile":{"5qi":9,"arp":{"priorityLevel":8}},"sessionAmbr":{"uplink":"200 Mbps","downlink":"100 Mbps"}}}},
+     "dnnConfigurations":{"internet":{
+       "pduSessionTypes":{"defaultSessionType":"IPV4","allowedSessionTypes":["IPV4","IPV6"]},
+       "5gQosProfile":{"5qi":9,"arp":{"priorityLevel":8}},
+       "sessionAmbr":{"uplink":"200 Mbps","downlink":"100 Mbps"}}}},
     {"ueId":"imsi-208930000000003","servingPlmnId":"20893","singleNssai":{"sst":1,"sd":"112233"},
      "dnnConfigurations":{"internet":{"pduSessionTypes":{"defaultSessionType":"IPV4"}}}}]}"#;
 
@@ -135,7 +140,8 @@ fn a_free5gc_subscriber_is_assembled_from_its_collections() {
 fn the_tuak_key_of_free5gc_stays_one() {
     let topc = "bd04d9530e87513c5d837ac2ad954623a8e2330c115305a73eb45d1f40cccbff";
     let text = FREE5GC.replace(
-        "\"milenage\":{\"op\":{\"opValue\":\"8e27b6af0e692e750f32667a3b14605d\"}},\"opc\":{\"opcValue\":\"\"}",
+        "\"milenage\":{\"op\":{\"opValue\":\"8e27b6af0e692e750f32667a3b14605d\"}},\
+         \"opc\":{\"opcValue\":\"\"}",
         &format!("\"algorithmId\":\"tuak\",\"encTopcKey\":\"{topc}\""),
     );
     let (all, losses) = read_text(Format::Auto, &text).unwrap();

@@ -232,7 +232,8 @@ fn subscribers_are_imported_and_exported_without_showing_keys() -> Result<()> {
         "security":{"k":"465B5CE8 B199B49F AA5F0A2E E238A6BC","op":null,
         "opc":"CD63CB71 954A9F4E 48A5994E 37A02BAF",
         "amf":"8000","sqn":{"$numberLong":"64"}},
-        "slice":[{"sst":1,"default_indicator":true,"session":[{"name":"internet","type":1,"qos":{"index":9,"arp":{"priority_level":8}}}]}]}"#,
+        "slice":[{"sst":1,"default_indicator":true,"session":[{"name":"internet","type":1,
+        "qos":{"index":9,"arp":{"priority_level":8}}}]}]}"#,
     )?;
     let martlet = |arguments: &[&str]| Command::new(MARTLET).args(arguments).output();
     let imported = martlet(&["subscriber", "import", &file.display().to_string(), "-c", &config])?;

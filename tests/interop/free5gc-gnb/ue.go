@@ -24,7 +24,8 @@ type ue struct {
 // Registration with 5G-AKA (TS 23.502, 4.2.2.2).
 func (p *ue) register(card card) {
 	registration := registrationRequest()
-	p.n2.deliver(initialUeMessage(ngapType.RRCEstablishmentCausePresentMoSignalling, registration, nil))
+	cause := ngapType.RRCEstablishmentCausePresentMoSignalling
+	p.n2.deliver(initialUeMessage(cause, registration, nil))
 	var octets []byte
 	p.amfUe, octets = p.n2.downlink()
 	challenge := mobilityMessage(octets, nas.MsgTypeAuthenticationRequest).AuthenticationRequest
@@ -126,7 +127,8 @@ func (p *ue) wake() {
 	}
 	kGnb := p.keys.kGnb(p.keys.uplink)
 	request := p.keys.protect(integrityHeader, serviceRequest(p.guti))
-	p.n2.deliver(initialUeMessage(ngapType.RRCEstablishmentCausePresentMtAccess, request, p.guti.Buffer))
+	cause := ngapType.RRCEstablishmentCausePresentMtAccess
+	p.n2.deliver(initialUeMessage(cause, request, p.guti.Buffer))
 	plain, transfer := p.contextSetup(kGnb)
 	mobilityMessage(plain, nas.MsgTypeServiceAccept)
 	p.n3.there, p.n3.flow = askedFor(transfer)

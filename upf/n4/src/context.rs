@@ -266,7 +266,9 @@ macro_rules! from_measured {
     ($($report:ident),*) => {$(
         impl From<Measured> for $report {
             fn from(m: Measured) -> Self {
-                let seconds = |time: Duration| DurationMeasurement(u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
+                let seconds = |time: Duration| {
+                    DurationMeasurement(u32::try_from(time.as_secs()).unwrap_or(u32::MAX))
+                };
                 let ntp = super::clock::ntp_seconds;
                 $report {
                     urr_id: UrrId(m.urr),

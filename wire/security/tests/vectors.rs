@@ -223,8 +223,10 @@ fn the_suci_of_ts_33_501_annex_c_4_are_deconcealed() {
             (2, 27, bytes("0272da71976234ce833a6907425867b82e074d44ef907dfb4b3e21c1c2256ebcd1")),
         ]
     );
-    let profile_a = "b2e92f836055a255837debf850b528997ce0201cb82adfe4be1f587d07d8457dcb02352410cddd9e730ef3fa87";
-    let profile_b = "039aab8376597021e855679a9778ea0b67396e68c66df32c0f41e9acca2da9b9d146a33fc2716ac7dae96aa30a4d";
+    let profile_a = "b2e92f836055a255837debf850b528997ce0201cb82adfe4be1f587d07d8457d\
+                     cb02352410cddd9e730ef3fa87";
+    let profile_b = "039aab8376597021e855679a9778ea0b67396e68c66df32c0f41e9acca2da9b9\
+                     d146a33fc2716ac7dae96aa30a4d";
     for suci in [
         "suci-0-274-012-0-0-0-001002086".to_string(),
         format!("suci-0-274-012-0-1-27-{profile_a}"),

@@ -153,7 +153,8 @@ service! {
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
         /// Reads the data for the selection of an SMF.
         op query_smf_select_data "QuerySmfSelectData":
-            GET "/subscription-data/{ueId}/{servingPlmnId}/provisioned-data/smf-selection-subscription-data",
+            GET "/subscription-data/{ueId}/{servingPlmnId}/provisioned-data/\
+                smf-selection-subscription-data",
             path(ue_id, serving_plmn_id), query(FieldsQuery), returns(SmfSelectionSubscriptionData),
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
         /// Reads session management data.

@@ -289,8 +289,8 @@ fn a_peer_stops_accepting_redirected_frames() {
 fn answer_to(user: u32, address: SocketAddr) -> usize {
     use std::os::unix::process::CommandExt;
     let script = format!(
-        "exec 3<>/dev/tcp/{}/{}; printf 'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x00' \
-         >&3; timeout 5 head -c 9 <&3 | wc -c",
+        "exec 3<>/dev/tcp/{}/{}; printf 'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\
+         \\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x00' >&3; timeout 5 head -c 9 <&3 | wc -c",
         address.ip(),
         address.port()
     );

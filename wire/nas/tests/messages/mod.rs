@@ -72,7 +72,8 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
     let kind = NasPayloadContainerType::from_kind(PayloadContainerKind::N1SmInformation);
     let container = || NasPayloadContainer::from_n1_sm_message(&session).expect("a container");
     let profile_a = "suci-0-208-93-0-1-27-\
-                     b2e92f836055a255837debf850b528997ce0201cb82adfe4be1f587d07d8457dcb02352410cddd9e730ef3fa87";
+                     b2e92f836055a255837debf850b528997ce0201cb82adfe4be1f587d07d8457d\
+                     cb02352410cddd9e730ef3fa87";
     let complete = Nas5gsMessage::new_5gmm(registration_request());
     vec![
         ("registration request", Nas5gsMessage::new_5gmm(registration_request())),
