@@ -8,7 +8,7 @@ These are: a description, keywords and categories; a README with an example, and
 errors, features and the licence; a crate page (`//!`) with errors, features and an example, which
 is the README's, so that it runs as a test; an `examples` folder, whose programs the README names;
 and dependencies that are published, too, with versions. The Go package has the same sections, and
-an example that `go test` runs.
+an example that `go test` runs. Every crate of the workspace has a description.
 
 The fabric is a library of its own: nothing in `fabric` names network functions or the SBI.
 """
@@ -147,8 +147,14 @@ def main():
     names = [manifest(folder)["package"]["name"] for folder in CRATES]
     if sys.argv[1:] == ["--list"]:
         return print("\n".join(names))
-    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
+    whole = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    workspace = whole["dependencies"]
     found = [
+        f"{folder}: no description"
+        for folder in whole["members"]
+        if "description" not in manifest(folder)["package"]
+    ]
+    found += [
         f"{folder}: {fault}" for folder in CRATES for fault in faults(folder, workspace, names)
     ]
     found += [f"fabric/go: {fault}" for fault in faults_of_go()]
