@@ -7,6 +7,10 @@ writes FOLDER/NAME.cdx.json (CycloneDX 1.5), FOLDER/NAME.licences.txt and FOLDER
 Uses `cargo tree` (features of a build of these packages alone) and `cargo metadata`, both with
 --locked. Crates that only run during the build have the scope `excluded`.
 Fails if a crate has no licence, or one that deny.toml does not allow.
+
+cargo-about makes lists of licences, but not what the packages need besides: an SBOM, the format of
+Debian's copyright file, the libraries in C that crates carry along, and a list for each of several
+programs of one workspace.
 """
 
 import argparse
