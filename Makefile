@@ -68,6 +68,9 @@ uninstall: ## Remove what `make install` installed; configuration and data stay
 
 # FROM=target/debug packs the programs of another build, which is not built then.
 FROM = target/dist
+# `martlet version --verbose` names the commit of a package. Other builds do not have it: each commit
+# would build them again.
+dist: export MARTLET_COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 dist: packages-dist packages-switch ## Make Debian packages and an OCI image, with SBOMs, licences, symbols and checksums, in dist
 ifeq ($(FROM),target/dist)
 	$(CARGO) build --profile dist --locked -p martlet
@@ -77,8 +80,8 @@ ifeq ($(FROM),target/dist)
 endif
 	CARGO="$(CARGO)" deploy/dist/make.sh "$(FROM)"
 
-dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12, upgrade, remove, purge; run the image; attach a UE to both (uses root)
-	$(AS_ROOT) deploy/deb/test.sh dist
+dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12 and Ubuntu 24.04 (where mirrors answer), upgrade, remove, purge; run the image; attach a UE to both (uses root)
+	$(AS_ROOT) env FROM="$(FROM)" deploy/deb/test.sh dist
 	$(AS_ROOT) deploy/deb/boot.sh dist
 	$(AS_ROOT) deploy/oci/test.sh dist/martlet_*.oci.tar "$(FROM)/martlet"
 

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Installs the packages into a fresh root of Debian 12, runs the core as its unit does, attaches a
-# UE, upgrades, removes and purges. Needs root, debootstrap and a mirror of Debian.
+# Installs the packages into fresh roots of Debian 12 and Ubuntu 24.04, runs the core as its unit
+# does, attaches a UE, upgrades, removes and purges. Needs root, debootstrap and mirrors.
 #
 #     deploy/deb/test.sh FOLDER          FOLDER has the packages, see build.sh
 #     deploy/deb/test.sh --short FROM    only packs the program of FROM (cargo's output folder), and
 #                                        checks the files of the package and of `make install`; 77
 #                                        if tools are missing
+#
+# Environment: SUITES or SUITE (bookworm noble). Where no mirror of a suite answers, the suite is
+# skipped by name, unless SUITES names it. MIRROR_BOOKWORM and MIRROR_NOBLE are mirrors: that of
+# this machine's apt for its own suite, else debootstrap's defaults.
 #
 # Without systemd in the root, the program runs with the user, the capabilities and the folders of
 # the unit, and without the unit's other restrictions (system calls, devices, namespaces):
@@ -13,7 +17,6 @@
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 cd "$here/../.."
-SUITE=${SUITE:-bookworm}
 
 fail() { echo "deb: $*" >&2; exit 1; }
 step() { printf 'deb: %s\n' "$*"; }
@@ -35,6 +38,7 @@ short() {
     "$root/usr/bin/martlet" check "$root/etc/martlet/martlet.yaml"
     python3 "$here/../dist/check_components.py" "$folder/martlet.cdx.json"
     check_install "$root/usr/bin" "$PWD/$folder/installed"
+    check_packages "$PWD/$folder/apt"
     rm -rf "$folder"
     step "the package and \`make install\` have their files"
 }
@@ -75,6 +79,36 @@ check_install() { # FROM DESTDIR
         fail "the unit for /opt/martlet is not in /etc/systemd/system"
 }
 
+# deploy/install/packages.sh goes on without chromium where the archive lacks it, as Ubuntu's does,
+# and fails for any other package that is absent.
+check_packages() { # FOLDER
+    local output
+    mkdir -p "$1"
+    # The programs of a machine that has none of the packages.
+    cp deploy/install/packages.sh "$1"
+    printf '#!/bin/sh\nexit 0\n' > "$1/swx-headers.sh"
+    printf '#!/bin/sh\nexit 1\n' > "$1/dpkg-query"
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\n%s\n%s\n' 'case " $LACKS " in *" $2 "*) exit ;; esac' \
+        'echo "  Candidate: 1"' > "$1/apt-cache"
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\n%s\n%s\n' 'case "$*" in *" $LACKS "*) exit 100 ;; esac' \
+        'echo "$*" >> "$(dirname "$0")/log"' > "$1/apt-get"
+    printf '#!/bin/sh\nexec "$@"\n' > "$1/sudo"
+    printf '#!/bin/sh\necho cargo 1.99.0\n' > "$1/cargo"
+    chmod +x "$1"/*
+    output=$(LACKS=chromium PATH=$1:$PATH "$1/packages.sh" test) ||
+        fail "packages.sh fails where the archive lacks chromium: $output"
+    grep -q '^Without chromium' <<< "$output" || fail "packages.sh does not name chromium: $output"
+    grep -q '^install .*tshark' "$1/log" || fail "packages.sh does not install the others"
+    ! grep -q '^install .*chromium' "$1/log" || fail "packages.sh installs what does not exist"
+    rm "$1/log"
+    LACKS=none PATH=$1:$PATH "$1/packages.sh" test > /dev/null
+    grep -q '^install .*chromium' "$1/log" || fail "packages.sh leaves out chromium"
+    ! LACKS=tshark PATH=$1:$PATH "$1/packages.sh" test > /dev/null 2>&1 ||
+        fail "packages.sh goes on without tshark"
+}
+
 # What the package installs, and the paths that the unit names.
 check_files() { # ROOT
     local file doc=usr/share/doc/martlet
@@ -99,15 +133,67 @@ if [ "${1:-}" = --short ]; then
 fi
 
 packages=$(realpath "${1:?usage: test.sh FOLDER}")
+
+# debootstrap's script for a suite. Debian 12's has one for Ubuntu, but not the names of its later
+# suites.
+script_of() { # SUITE
+    local folder=/usr/share/debootstrap/scripts
+    [ -e "$folder/$1" ] && echo "$folder/$1" && return
+    case $1 in noble) echo "$folder/gutsy" ;; esac
+}
+
+# The mirror of a suite.
+mirror_of() { # SUITE
+    local set=MIRROR_${1^^} own
+    # shellcheck disable=SC1091
+    own=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    if [ -n "${!set:-}" ]; then
+        echo "${!set}"
+    elif [ "$own" = "$1" ]; then
+        apt-cache policy base-files | awk '/https?:/ {print $2; exit}'
+    else
+        sed -n 's/^\s*default_mirror //p' "$(script_of "$1")" | grep -v old-releases | head -n 1
+    fi
+}
+
+# Prints why a suite cannot be made here, if it cannot.
+obstacle() { # SUITE
+    local mirror
+    [ ! -e "$PWD/target/deb-test/$1/ready" ] || return 0
+    [ -e "$(script_of "$1")" ] || { echo "debootstrap does not know it" && return; }
+    mirror=$(mirror_of "$1")
+    curl -sfL --max-time 20 -o /dev/null "$mirror/dists/$1/Release" ||
+        echo "no mirror answers (${mirror:-none known}): set MIRROR_${1^^}"
+}
+
 if [ "${2:-}" != --inside ]; then
     [ "$(id -u)" = 0 ] || fail "run it as root: it makes a root file system and namespaces"
-    # Mounts and processes end with these namespaces.
-    exec unshare --mount --pid --fork --kill-child --propagation private \
-        bash "$0" "$packages" --inside
+    done=0
+    SUITES=${SUITES:-${SUITE:-}}
+    for suite in ${SUITES:-bookworm noble}; do
+        why=$(obstacle "$suite")
+        if [ -n "$why" ]; then
+            [ -z "${SUITES:-}" ] || fail "$suite: $why"
+            echo "SKIPPED: packages on $suite: $why"
+            continue
+        fi
+        # Mounts and processes end with these namespaces.
+        unshare --mount --pid --fork --kill-child --propagation private \
+            bash "$0" "$packages" --inside "$suite"
+        done=$((done + 1))
+    done
+    [ "$done" -gt 0 ] || fail "nothing was tested"
+    step "lintian"
+    # These packages are not uploaded to Debian, which has no bug that they could close.
+    find "$packages" -name '*.deb' ! -name '*-dbgsym_*' -print0 | xargs -0 \
+        lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs
+    step "all is well on $done suites"
+    exit 0
 fi
+suite=$3
 mount -t proc proc /proc
 state=$PWD/target/deb-test
-base=$state/$SUITE
+base=$state/$suite
 root=$state/root
 architecture=$(dpkg --print-architecture)
 deb() { # NAME
@@ -117,11 +203,15 @@ deb() { # NAME
 }
 
 if [ ! -e "$base/ready" ]; then
-    mirror=$(apt-cache policy base-files | awk '/https?:/ {print $2; exit}')
-    step "debootstrap $SUITE from $mirror"
+    mirror=$(mirror_of "$suite")
+    step "debootstrap $suite from $mirror"
     rm -rf "$base"
     mkdir -p "$base"
-    debootstrap --variant=minbase "$SUITE" "$base/root" "$mirror" > "$state/debootstrap.log" ||
+    # Ubuntu has some of what the packages depend on outside of `main`.
+    components=main
+    [ "$suite" = bookworm ] || components=main,universe
+    debootstrap --variant=minbase --components="$components" "$suite" "$base/root" "$mirror" \
+        "$(script_of "$suite")" > "$state/debootstrap.log" ||
         fail "debootstrap failed, see $state/debootstrap.log"
     touch "$base/ready"
 fi
@@ -200,7 +290,7 @@ attach() {
         { cat "$state/steps" "$state/core.log" >&2; fail "the UE got no service"; }
 }
 
-step "install on $SUITE"
+step "install on $suite"
 began=$(date +%s)
 apt_install "/packages/$(basename "$(deb martlet)")"
 check_files "$root"
@@ -211,6 +301,9 @@ size=$(stat -c %s "$root/usr/bin/martlet")
 step "martlet has $((size / 1000000)) MB"
 inside martlet check
 inside dpkg --verify martlet
+inside martlet version --verbose > "$state/version"
+grep -Eq '^commit +[0-9a-f]{12}$' "$state/version" || [ "${FROM:-target/dist}" != target/dist ] ||
+    fail "martlet names no commit: $(grep '^commit' "$state/version")"
 
 step "run as the unit does, and attach a UE"
 start
@@ -288,9 +381,3 @@ rm -r "$root/packages" "$root/run/martlet"
 left=$(find "$root" -xdev \( -iname '*martlet*' -o -user "$(inside id -u martlet)" \))
 [ -z "$left" ] || fail "left after purge: $left"
 inside id martlet > /dev/null || fail "the user is gone, and its number may become another's"
-
-step "lintian"
-# These packages are not uploaded to Debian, which has no bug that they could close.
-find "$packages" -name '*.deb' ! -name '*-dbgsym_*' -print0 | xargs -0 \
-    lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs
-step "all is well"
