@@ -39,7 +39,11 @@ fn queries() -> Result<Vec<(String, String)>> {
     ensure!(queries.len() >= 40, "{} queries of the dashboard", queries.len());
     let text = std::fs::read_to_string(root().join("deploy/prometheus/martlet-rules.yaml"))?;
     let rules: serde_json::Value = serde_saphyr::from_str(&text)?;
-    let rules = rules["groups"][0]["rules"].as_array().context("rules")?;
+    let groups = rules["groups"].as_array().context("groups")?;
+    let mut rules = Vec::new();
+    for group in groups {
+        rules.extend(group["rules"].as_array().with_context(|| format!("rules of {group}"))?);
+    }
     ensure!(rules.len() > 10, "{} rules", rules.len());
     for rule in rules {
         let annotations = &rule["annotations"];

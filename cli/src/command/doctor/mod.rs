@@ -95,12 +95,14 @@ fn examine(config: &Config) -> Vec<Check> {
     checks.push(capabilities(config, &read("/proc/self/status")));
     checks.push(sctp(Path::new("/proc/net/sctp").exists()));
     checks.extend(addresses(config));
-    checks.extend(tun(config));
+    checks.extend(tun(config, Path::new("/dev/net/tun").exists()));
     checks.push(forwarding(config, &read("/proc/sys/net/ipv4/ip_forward")));
     checks.extend(firewall::checks(config));
     checks.extend(mtu(config));
     checks.extend(offload(config));
-    checks.push(clock());
+    let synchronised = Command::new("timedatectl").args(["show", "-p", "NTPSynchronized"]).output();
+    let synchronised = synchronised.map(|output| output.stdout).unwrap_or_default();
+    checks.push(clock(&String::from_utf8_lossy(&synchronised)));
     checks.extend(huge_pages(config, &read("/proc/meminfo")));
     checks.push(locked_memory(config, &read("/proc/self/limits")));
     checks.extend(bpf_file_system(config, &read("/proc/mounts")));
@@ -202,11 +204,11 @@ fn is_local(ip: IpAddr) -> bool {
     UdpSocket::bind(SocketAddr::new(ip, 0)).is_ok()
 }
 
-fn tun(config: &Config) -> Option<Check> {
+fn tun(config: &Config, has_device: bool) -> Option<Check> {
     if config.upf.n6.mode == N6Mode::None {
         return None;
     }
-    Some(match Path::new("/dev/net/tun").exists() {
+    Some(match has_device {
         true => Check::good("TUN", "/dev/net/tun exists"),
         false => Check::fault(
             "TUN",
@@ -326,11 +328,10 @@ fn generic_receive_offload(interface: &str, driver: &str, features: &str) -> Che
     }
 }
 
-/// Tokens and certificates are valid for a time, which all machines have to agree on.
-fn clock() -> Check {
-    let output = Command::new("timedatectl").args(["show", "-p", "NTPSynchronized"]).output();
-    let answer = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    match answer.unwrap_or_default().trim() {
+/// Tokens and certificates are valid for a time, which all machines have to agree on. The answer is
+/// that of `timedatectl show -p NTPSynchronized`, empty without it.
+fn clock(answer: &str) -> Check {
+    match answer.trim() {
         "NTPSynchronized=yes" => Check::good("clock", "synchronised"),
         "NTPSynchronized=no" => Check::note(
             "clock",
@@ -411,6 +412,17 @@ mod tests {
         config
     }
 
+    /// A core that starts a switch with DPDK.
+    fn with_dpdk() -> Config {
+        let ports = ["access", "native_n3", "core", "native_n6"].map(|port| (port, "eth0"));
+        let ports = serde_json::json!(std::collections::BTreeMap::from(ports));
+        config(|config| {
+            config.upf.datapath = DatapathChoice::Switch;
+            config.upf.switch.engine = SwitchEngine::Swx;
+            config.upf.switch.run = Some(serde_json::from_value(ports).unwrap());
+        })
+    }
+
     #[test]
     fn what_will_not_work_is_a_fault_with_a_remedy() {
         let xdp = config(|config| {
@@ -429,12 +441,30 @@ mod tests {
             veth,
             locked_memory(&xdp, memory),
             bpf_file_system(&xdp, "proc /proc proc rw 0 0\n").unwrap(),
+            tun(&xdp, false).unwrap(),
+            huge_pages(&with_dpdk(), "HugePages_Total:       0\n").unwrap(),
         ];
         for check in &faults {
             assert_eq!(check.grade, Grade::Fault, "{check}");
             assert!(!check.remedy.is_empty(), "{check}");
         }
         assert!(faults[2].to_string().contains("no interface has 203.0.113.9"), "{}", faults[2]);
+    }
+
+    #[test]
+    fn what_works_worse_than_it_could_is_a_note_with_a_remedy() {
+        let fabric = config(|config| config.fabric.huge_pages = true);
+        let routing = config(|config| config.upf.n6.mode = N6Mode::Routing);
+        for (check, remedy) in [
+            (sctp(false), "modprobe sctp"),
+            (forwarding(&routing, "0\n"), "net.ipv4.ip_forward=1"),
+            (clock("NTPSynchronized=no\n"), "timedatectl set-ntp true"),
+            (clock(""), "chrony"),
+            (huge_pages(&fabric, "HugePages_Total:       0\n").unwrap(), "vm.nr_hugepages"),
+        ] {
+            assert_eq!(check.grade, Grade::Note, "{check}");
+            assert!(check.remedy.contains(remedy), "{check}");
+        }
     }
 
     #[test]
@@ -453,9 +483,17 @@ mod tests {
             generic_receive_offload("eth0", "driver: virtio_net\n", ""),
             forwarding(&xdp, "1\n"),
             bpf_file_system(&pinned, "bpf /sys/fs/bpf bpf rw 0 0\n").unwrap(),
+            sctp(true),
+            tun(&xdp, true).unwrap(),
+            clock("NTPSynchronized=yes\n"),
+            huge_pages(&with_dpdk(), "MemFree: 1 kB\nHugePages_Total:     384\n").unwrap(),
         ] {
             assert_eq!(check.grade, Grade::Good, "{check}");
         }
+        // What the configuration does not use is not looked at.
+        let none = config(|config| config.upf.n6.mode = N6Mode::None);
+        assert_eq!(tun(&none, false), None);
+        assert_eq!(forwarding(&none, "0\n").grade, Grade::Good);
         assert_eq!(huge_pages(&xdp, ""), None);
     }
 }
