@@ -12,9 +12,19 @@ use std::process::Command;
 const PROGRAM: &str = "../p4/upf_pna.p4";
 /// The folder in which `deploy/install/swx-headers.sh` stores the headers, by DPDK version.
 const HEADERS: &str = "/usr/local/share/martlet/swx";
-/// Compiler flags for DPDK's headers. Tests get them, with the include folders, as
-/// `MARTLET_DPDK_FLAGS`.
-const FLAGS: [&str; 4] = ["-march=corei7", "-include", "rte_config.h", "-DALLOW_EXPERIMENTAL_API"];
+/// Compiler flags for DPDK's headers. Tests get them, with the include folders and the flag of the
+/// architecture, as `MARTLET_DPDK_FLAGS`.
+const FLAGS: [&str; 3] = ["-include", "rte_config.h", "-DALLOW_EXPERIMENTAL_API"];
+
+/// The instruction set: with CRC32C, which `c/exact.c` hashes keys with.
+fn instruction_set() -> Option<&'static str> {
+    match std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
+        Ok("x86_64") => Some("-march=corei7"),
+        Ok("aarch64") => Some("-march=armv8-a+crc"),
+        // The compiler reports that `c/exact.c` has no CRC32C for it.
+        _ => None,
+    }
+}
 
 fn main() {
     let sources = [
@@ -58,7 +68,7 @@ fn main() {
 
 fn flags(dpdk: &pkg_config::Library) -> Vec<String> {
     let folders = dpdk.include_paths.iter().map(|path| format!("-I{}", path.display()));
-    FLAGS.map(String::from).into_iter().chain(folders).collect()
+    instruction_set().into_iter().chain(FLAGS).map(String::from).chain(folders).collect()
 }
 
 /// Builds `pipeline.so` from the program.

@@ -6,10 +6,18 @@
  * is fetched while other packets are processed; smaller tables take fewer. */
 #include "internal.h"
 #include <errno.h>
-#include <nmmintrin.h>
 #include <string.h>
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#define crc32c(initial, value) _mm_crc32_u64(initial, value)
+#elif defined(__aarch64__)
+#include <arm_acle.h>
+#define crc32c(initial, value) __crc32cd(initial, value)
+#else
+#error "the instruction for CRC32C is known for x86-64 and arm64 only"
+#endif
 
 #define KEYS 4
 /* Tables up to this size are looked up in one step; up to the next size in two, without a step for
@@ -67,7 +75,7 @@ static uint64_t key_of(const uint8_t *at, uint32_t size)
 
 static struct bucket *bucket_of(const struct exact *t, uint64_t key)
 {
-	return &t->buckets[_mm_crc32_u64(0, key) & t->mask];
+	return &t->buckets[crc32c(0, key) & t->mask];
 }
 
 static struct bucket *next_of(const struct exact *t, const struct bucket *b)
