@@ -11,17 +11,30 @@ CARGO=${CARGO:-cargo}
 target=aarch64-unknown-linux-gnu
 sysroot=$PWD/target/arm64/sysroot
 deploy/arm64/sysroot.sh "$sysroot"
-# The toolchain has to have the standard library of arm64.
+# Rust's standard library for arm64: that of rustup, or Debian's arm64 package of the same version.
 standard=$(rustc --print sysroot)/lib/rustlib/$target/lib
-if [ ! -d "$standard" ] && command -v rustup > /dev/null; then rustup target add "$target"; fi
+sysroot_of_rust=
+if [ ! -d "$standard" ] && command -v rustup > /dev/null; then
+    rustup target add "$target" || echo "build.sh: rustup has no $target" >&2
+fi
 if [ ! -d "$standard" ]; then
-    echo "build.sh: Rust has no standard library for $target: install it with rustup, or" \
-        "libstd-rust-web-dev:arm64" >&2
-    exit 1
+    core=$(find "$(rustc --print target-libdir)" -name 'libcore-*.rlib' | head -n 1)
+    if ! package=$(dpkg -S "$core" 2>/dev/null); then
+        echo "build.sh: Rust has no standard library for $target. Install it with rustup, or use" \
+            "Debian's rustc (rustc-web and cargo-web) first in PATH" >&2
+        exit 1
+    fi
+    package=${package%%:*}
+    version=$(dpkg-query -W -f='${Version}' "$package:$(dpkg --print-architecture)")
+    echo "Martlet downloads $package $version for arm64, and unpacks it in target/arm64."
+    deploy/arm64/sysroot.sh "target/arm64/rust-$version" "$package=$version"
+    standard=$(find "$PWD/target/arm64/rust-$version" -type d -path "*/rustlib/$target/lib")
+    # Only for what is built for arm64: build scripts use the compiler's own.
+    sysroot_of_rust="--sysroot ${standard%/lib/rustlib/*}"
 fi
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 libraries="-L native=$sysroot/usr/lib/aarch64-linux-gnu -L native=$sysroot/lib/aarch64-linux-gnu"
-export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS=$libraries
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS="$libraries $sysroot_of_rust"
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L $sysroot"
 export CFLAGS_aarch64_unknown_linux_gnu="-idirafter $sysroot/usr/include"
 export USRSCTP_LIB_DIR=$sysroot/usr/lib/aarch64-linux-gnu

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Makes a folder with the arm64 libraries that the programs link and load, from Debian's packages.
-# The machine's own packages stay as they are.
+# Makes a folder with the arm64 libraries that the programs link and load, from Debian's packages,
+# or with other arm64 packages. The machine's own packages stay as they are.
 #
-#     deploy/arm64/sysroot.sh FOLDER
+#     deploy/arm64/sysroot.sh FOLDER [PACKAGE=VERSION…]
 set -euo pipefail
-folder=$(realpath -m "${1:?usage: sysroot.sh FOLDER}")
+folder=$(realpath -m "${1:?usage: sysroot.sh FOLDER [PACKAGE=VERSION…]}")
 packages="libc6 libc6-dev linux-libc-dev libgcc-s1 libelf1 libelf-dev zlib1g zlib1g-dev
     libusrsctp-dev libstdc++6"
+[ $# = 1 ] || packages=${*:2}
 [ ! -e "$folder/complete" ] || exit 0
 apt=$(mktemp -d)
 trap 'rm -rf "$apt"' EXIT
