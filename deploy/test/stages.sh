@@ -24,7 +24,11 @@ runner=()
 call_flows=(deploy/test/steady.py "$CARGO" test --workspace --test call_flows --locked
     --no-fail-fast "${runner[@]}")
 
-build() { "$CARGO" test --workspace --locked --no-run; }
+build() {
+    "$CARGO" test --workspace --locked --no-run || return
+    # For the stage `docs`, which is skipped without it.
+    CARGO="$CARGO" deploy/lint/tools.sh docs || echo "mdbook is not built, see above"
+}
 workspace() {
     deploy/test/steady.py "$CARGO" test --workspace --locked --no-fail-fast "${runner[@]}"
 }
@@ -52,12 +56,22 @@ guest() {
     # A second try if it starts too late.
     CARGO="$CARGO" deploy/guest/lcs.sh || CARGO="$CARGO" deploy/guest/lcs.sh
 }
+docs() {
+    if [ ! -x target/lint/bin/mdbook ]; then
+        why="the documentation site: mdbook is not built"
+        echo "SKIPPED: $why (deploy/lint/tools.sh docs)"
+        echo "$why" >> "$MARTLET_SKIPPED"
+        return "$SKIPPED"
+    fi
+    deploy/docs/generate.sh target/debug/martlet
+}
 packages() { CARGO="$CARGO" deploy/deb/test.sh --short target/debug; }
 
 # Name, and what it is.
 stages=(
     "build:everything that the tests need"
     "packages:the Debian package is made, and its files and its SBOM checked"
+    "docs:the documentation site is built with its reference, and its links are checked"
     "workspace:all tests, with the kernel datapath"
     "xdp:call flows again, with another SBI binding of each and the XDP datapath"
     "switch:call flows of sessions, with a programmable switch"
@@ -99,8 +113,8 @@ results=() failed=0 skipped=0 n=0
 for stage in "${stages[@]}"; do
     name=${stage%%:*} n=$((n + 1)) began=$SECONDS
     printf '\n== Stage %d of %d, %s: %s\n' "$n" "$count" "$name" "${stage#*:}"
-    # The first three stages always run.
-    if [ "$n" -gt 3 ] && [ "$MARTLET_TEST_MINUTES" -gt 0 ] &&
+    # The first four stages always run.
+    if [ "$n" -gt 4 ] && [ "$MARTLET_TEST_MINUTES" -gt 0 ] &&
         [ "$SECONDS" -gt $((60 * MARTLET_TEST_MINUTES)) ]; then
         why="stage $name: not begun within $MARTLET_TEST_MINUTES minutes (MARTLET_TEST_MINUTES)"
         echo "SKIPPED: $why"
