@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 fn schemas(kind: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas");
     let file = |n: usize| folder.join(format!("{kind}-{n}.sql"));
-    (1..).map(file).map_while(|file| std::fs::read_to_string(file).ok()).collect()
+    // The first step has no file: it creates the tables of the version.
+    let first = if kind.ends_with("step") { 2 } else { 1 };
+    (first..).map(file).map_while(|file| std::fs::read_to_string(file).ok()).collect()
 }
 
 fn subscriber(n: u8) -> Subscriber {
@@ -90,10 +92,24 @@ fn files_of_each_schema_are_migrated() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Columns and primary keys of all tables of a server.
+fn columns(client: &mut postgres::Client) -> Vec<String> {
+    let sql = "SELECT table_name || ' ' || column_name || ' ' || data_type || ' ' || is_nullable \
+               || ' ' || coalesce(collation_name, '') || ' ' || coalesce(column_default, '') \
+               || ' ' || is_identity || ' ' || coalesce(identity_generation, '') \
+               FROM information_schema.columns WHERE table_schema = current_schema() \
+               UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() \
+               ORDER BY 1";
+    client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+}
+
 #[test]
 fn servers_of_each_schema_are_migrated() {
-    let schemas = schemas("postgresql");
-    for (n, schema) in (1i32..).zip(&schemas) {
+    let (schemas, added) = (schemas("postgresql"), schemas("postgresql-step"));
+    // Versions before there were steps, and the last version with each number of steps.
+    let versions = (1..=schemas.len()).map(|version| (version, 0));
+    let steps = (1..=1 + added.len()).map(|step| (schemas.len(), step));
+    for (version, step) in versions.chain(steps) {
         let Some(server) = TestPostgres::start("migrations").unwrap() else { return };
         let (url, key) = (DatabaseUrl::parse(&server.url()), server.folder().join("operator.key"));
         // The row as the program writes it.
@@ -101,6 +117,13 @@ fn servers_of_each_schema_are_migrated() {
         store.add(&[subscriber(1)], false).unwrap();
         drop(store);
         let mut client = postgres::Client::connect(&server.url(), postgres::NoTls).unwrap();
+        // A new version of the tables, or a new step, needs a file.
+        let current =
+            "SELECT version, max(step) FROM martlet_schema, martlet_schema_step GROUP BY 1";
+        let current = client.query_one(current, &[]).unwrap();
+        let current = (current.get::<_, i32>(0), current.get::<_, i32>(1));
+        assert_eq!(current, (schemas.len() as i32, 1 + added.len() as i32));
+        let fresh = columns(&mut client);
         client
             .batch_execute(
                 "CREATE TABLE kept AS TABLE subscriber; \
@@ -108,12 +131,26 @@ fn servers_of_each_schema_are_migrated() {
                  martlet_schema_step; DELETE FROM martlet_schema",
             )
             .unwrap();
-        client.batch_execute(schema).unwrap();
+        client.batch_execute(&schemas[version - 1]).unwrap();
+        for number in 1..=step {
+            // The first step creates the tables.
+            if number > 1 {
+                client.batch_execute(&added[number - 2]).unwrap();
+            }
+            client
+                .batch_execute(
+                    "CREATE TABLE IF NOT EXISTS martlet_schema_step (step INTEGER PRIMARY KEY)",
+                )
+                .unwrap();
+            let record = "INSERT INTO martlet_schema_step (step) VALUES ($1)";
+            client.execute(record, &[&(number as i32)]).unwrap();
+        }
         client
-            .execute("INSERT INTO martlet_schema (version) VALUES ($1)", &[&n])
+            .execute("INSERT INTO martlet_schema (version) VALUES ($1)", &[&(version as i32)])
             .and_then(|_| client.execute("INSERT INTO subscriber SELECT * FROM kept", &[]))
             .unwrap();
-        drop(client);
+        client.batch_execute("DROP TABLE kept").unwrap();
         works(&Store::open_at(&url, Some(&key)).unwrap());
+        assert_eq!(columns(&mut client), fresh, "version {version}, step {step}");
     }
 }
