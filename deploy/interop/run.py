@@ -5,9 +5,10 @@
 
 DIR has the programs of UERANSIM (nr-gnb, nr-ue, nr-cli), PacketRusher (packetrusher), free-ran-ue
 (free-ran-ue), OCUDU (gnb), OAI (nr-softmodem, nr-uesoftmodem), Open5GS (open5gs-amfd and others),
-eUPF (eupf) and pfcpsim (pfcpsim, pfcpctl), anywhere below it. What is not there is "not run". It
-runs as root: it creates network namespaces and interfaces, and deletes them. `--steps` prints what
-each vendor's programs would do, and runs nothing.
+free5GC (amf or free5gc-amf, and others), eUPF (eupf) and pfcpsim (pfcpsim, pfcpctl), anywhere below
+it, and mongod for functions that need MongoDB. What is not there is "not run". It runs as root: it
+creates network namespaces and interfaces, and deletes them. `--steps` prints what each vendor's
+programs would do, and runs nothing.
 """
 import argparse
 import datetime
@@ -27,6 +28,10 @@ from vendors import VENDORS  # noqa: E402
 BEGIN, END = "<!-- matrix -->\n", "<!-- end of the matrix -->\n"
 
 
+# Where MongoDB listens in the namespace of the core.
+MONGODB = "127.0.0.24"
+
+
 def find(folder, name, mode=os.X_OK):
     """A file of this name below a folder: a program, unless another mode is asked for."""
     if folder is None:
@@ -35,27 +40,39 @@ def find(folder, name, mode=os.X_OK):
     return next((str(path.resolve()) for path in found if os.access(path, mode)), None)
 
 
+def first_of(folder, names, mode=os.X_OK):
+    """The first file of several names that exists."""
+    names = (names,) if isinstance(names, str) else names
+    return next(filter(None, (find(folder, name, mode) for name in names)), None)
+
+
 def programs_of(vendor, folder):
     """The paths of a vendor's programs, or the name of one that is missing."""
     found = {}
-    for name, file in vendor.programs.items():
-        path = find(folder, file) if file else name
-        if path is None:
-            return file
-        found[name] = path
-    for name, file in vendor.files.items():
-        path = find(folder, file, os.R_OK)
-        if path is None:
-            return file
-        found[name] = path
+    for wanted, mode in ((vendor.programs, os.X_OK), (vendor.files, os.R_OK)):
+        for name, file in wanted.items():
+            path = first_of(folder, file, mode) if file else name
+            if path is None:
+                return file if isinstance(file, str) else file[0]
+            found[name] = path
+    for name, file in vendor.optional.items():
+        if path := first_of(folder, file, os.R_OK):
+            found[name] = path
     return found
+
+
+def names_of(vendor):
+    """Names of a vendor's programs and files, where none of them is needed."""
+    named = (vendor.programs | vendor.files).items()
+    return {name: (file if isinstance(file, str) else name) for name, file in named}
 
 
 def steps(vendors, selected, testbed):
     """What the vendors' programs would do."""
     for vendor_type in vendors:
-        names = vendor_type.programs | vendor_type.files
-        vendor = vendor_type(testbed, {name: file or name for name, file in names.items()})
+        vendor = vendor_type(testbed, names_of(vendor_type))
+        for step in vendor.before_core():
+            print(f"{vendor.name}: before the core: {step}")
         for case in selected:
             planned = vendor.steps(case.name)
             for step in planned if isinstance(planned, list) else [planned]:
@@ -65,10 +82,16 @@ def steps(vendors, selected, testbed):
 def play(vendor_type, testbed, folder, selected, quiet):
     """Plays all cases with a vendor's programs."""
     found = programs_of(vendor_type, folder)
+    why = None
     if isinstance(found, str):
-        return None, {case.name: not_run(f"{found} is not installed") for case in selected}
-    if vendor_type.kernel_sctp and not testbed.has_kernel_sctp():
+        why = f"{found} is not installed"
+    elif vendor_type.kernel_sctp and not testbed.has_kernel_sctp():
         why = "needs the kernel's SCTP"
+    elif missing := [it for it in vendor_type.modules if not Path("/sys/module", it).exists()]:
+        why = f"needs the kernel module {missing[0]}"
+    elif getattr(vendor_type, "mongodb", False) and not testbed.mongodb_uri:
+        why = "needs MongoDB: mongod is not installed"
+    if why:
         return None, {case.name: not_run(why) for case in selected}
     vendor = vendor_type(testbed, found)
     results = {}
@@ -79,6 +102,8 @@ def play(vendor_type, testbed, folder, selected, quiet):
             print(f"{vendor.name:14} {case.name:28} {result['verdict']}", flush=True)
             if result["verdict"] == "failed":
                 print(f"    {result['why']}", flush=True)
+                if "who" in result:
+                    print(f"    {result['who']}, {result['clause']}", flush=True)
     return vendor.version(), results
 
 
@@ -94,19 +119,45 @@ def cell(result):
     return result["verdict"]
 
 
+def table(head, rows):
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return ["", *(f"| {' | '.join(line)} |" for line in lines)]
+
+
+def matrix(results, versions, names):
+    """The programs that play gNB and UE: a row for each case."""
+    titles = [f"{name} {versions[name]}" if versions[name] else name for name in names]
+    rows = [
+        [case.title, case.clause]
+        + [cell(results[name].get(case.name, not_run(""))) for name in names]
+        for case in CASES
+    ]
+    return table(["case", "clause", *titles], rows) if names else []
+
+
+def functions(results, versions, names):
+    """Functions in place of Martlet's: a row for each, with the cases that they can have."""
+    wanted = {case for vendor in VENDORS if vendor.name in names for case in vendor.cases}
+    cases = [case for case in CASES if case.name in wanted]
+    played = {vendor.name: vendor.cases for vendor in VENDORS if vendor.name in names}
+
+    def cells(name):
+        for case in cases:
+            result = results[name].get(case.name, not_run(""))
+            yield cell(result) if case.name in played[name] else ""
+
+    rows = [[name, versions[name] or "", *cells(name)] for name in names]
+    return table(["function", "version", *(case.title for case in cases)], rows) if names else []
+
+
 def markdown(results, versions, martlet):
     """The matrix, and the causes of failures."""
     names = list(results)
-    titles = [f"{name} {versions[name]}" if versions[name] else name for name in names]
-    lines = [
-        f"Martlet {martlet}, {datetime.date.today().isoformat()}, Linux {os.uname().release}.",
-        "",
-        "| case | clause | " + " | ".join(titles) + " |",
-        "| --- | --- |" + " --- |" * len(names),
-    ]
-    for case in CASES:
-        cells = [cell(results[name].get(case.name, not_run(""))) for name in names]
-        lines.append(f"| {case.title} | {case.clause} | " + " | ".join(cells) + " |")
+    replacing = {vendor.name for vendor in VENDORS if vendor.cases}
+    lines = [f"Martlet {martlet}, {datetime.date.today().isoformat()}, Linux {os.uname().release}."]
+    lines += matrix(results, versions, [name for name in names if name not in replacing])
+    lines += functions(results, versions, [name for name in names if name in replacing])
     reasons = {name: {result.get("why") for result in results[name].values()} for name in names}
     reasons = {
         name: next(iter(why))
@@ -114,20 +165,24 @@ def markdown(results, versions, martlet):
         if len(why) == 1 and all(it["verdict"] == "not run" for it in results[name].values())
     }
     if reasons:
-        lines += ["", "| not run | why |", "| --- | --- |"]
-        lines += [f"| {name} | {why} |" for name, why in reasons.items()]
-    causes = []
+        lines += table(["not run", "why"], [list(row) for row in reasons.items()])
+    played = {vendor.name: vendor.cases for vendor in VENDORS}
+    lacking, causes = [], []
     for name in names:
         for case in CASES:
             result = results[name].get(case.name, {})
-            if result.get("verdict") == "failed":
-                who, clause = result.get("who", "not known"), result.get("clause", "not known")
-                copes = result.get("martlet", "not known")
+            if result.get("verdict") == "not supported":
+                if not played[name] or case.name in played[name]:
+                    lacking.append([name, case.title, result["why"]])
+            elif result.get("verdict") == "failed":
+                known = [result.get(key, "not known") for key in ("who", "clause", "martlet")]
                 why = result["why"].splitlines()[0][:120].replace("|", "/")
-                causes.append(f"| {name} | {case.title} | {why} | {who} | {clause} | {copes} |")
+                causes.append([name, case.title, why, *known])
+    if lacking:
+        lines += table(["with", "not supported", "why"], lacking)
     if causes:
-        header = "| with | case | what happened | who is wrong | clause | Martlet |"
-        lines += ["", header, "| --- | --- | --- | --- | --- | --- |", *causes]
+        head = ["with", "case", "what happened", "who is wrong", "clause", "Martlet"]
+        lines += table(head, causes)
     return "\n".join(lines) + "\n"
 
 
@@ -136,6 +191,12 @@ def write(page, text):
     before, rest = page.read_text().split(BEGIN, 1)
     _, after = rest.split(END, 1)
     page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def exit_code(results):
+    """1 if a case failed without a known cause."""
+    verdicts = [result for of in results.values() for result in of.values()]
+    return int(any(it["verdict"] == "failed" and "who" not in it for it in verdicts))
 
 
 def main():
@@ -147,6 +208,12 @@ def main():
     parser.add_argument("--case", action="append", help="only this case")
     parser.add_argument("--write", type=Path, help="page whose matrix is replaced")
     parser.add_argument("--json", type=Path, help="file for all results")
+    parser.add_argument(
+        "--mongodb",
+        metavar="URI",
+        help="a MongoDB that functions of others reach in the core's namespace; default: mongod of "
+        "--programs is started there",
+    )
     parser.add_argument("--folder", help="folder for files and logs, which stay there")
     parser.add_argument("--steps", action="store_true", help="print the steps, and run nothing")
     parser.add_argument("--quiet", action="store_true", help="print the matrix only")
@@ -157,12 +224,16 @@ def main():
     selected = [case for case in CASES if not args.case or case.name in args.case]
     vendors = [vendor for vendor in VENDORS if not args.vendor or vendor.name in args.vendor]
     if args.steps:
-        steps(vendors, selected, Testbed(args.martlet, args.folder or "."))
+        uri = args.mongodb or f"mongodb://{MONGODB}:27017"
+        steps(vendors, selected, Testbed(args.martlet, args.folder or ".", uri))
         return 0
     folder = args.folder or tempfile.mkdtemp(prefix="martlet-interop-")
     results, versions = {}, {}
     try:
-        with Testbed(args.martlet, folder) as testbed:
+        with Testbed(args.martlet, folder, args.mongodb or "") as testbed:
+            mongod = find(args.programs, "mongod") or shutil.which("mongod")
+            if mongod and not args.mongodb:
+                testbed.start_mongodb(mongod, MONGODB)
             for vendor in vendors:
                 played = play(vendor, testbed, args.programs, selected, args.quiet)
                 versions[vendor.name], results[vendor.name] = played
@@ -176,9 +247,7 @@ def main():
         write(args.write, text)
     if args.json:
         dump(args.json, results)
-    verdicts = [result for of in results.values() for result in of.values()]
-    failed = [it for it in verdicts if it["verdict"] == "failed" and "who" not in it]
-    return 1 if failed else 0
+    return exit_code(results)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The vendors of the matrix."""
 from vendors.eupf import Eupf
+from vendors.free5gc import FUNCTIONS as FREE5GC
 from vendors.free_ran_ue import FreeRanUe
 from vendors.martlet import Martlet
 from vendors.oai import Oai
@@ -9,4 +10,5 @@ from vendors.packetrusher import PacketRusher
 from vendors.pfcpsim import Pfcpsim
 from vendors.ueransim import Ueransim
 
-VENDORS = [Martlet, Ueransim, PacketRusher, FreeRanUe, Ocudu, Oai, *OPEN5GS, Eupf, Pfcpsim]
+RADIO = [Martlet, Ueransim, PacketRusher, FreeRanUe, Ocudu, Oai]
+VENDORS = [*RADIO, *OPEN5GS, *FREE5GC, Eupf, Pfcpsim]

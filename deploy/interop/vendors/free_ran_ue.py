@@ -1,37 +1,66 @@
 """free-ran-ue: a gNB and a UE."""
+import core_log
 import testbed
-from plan import Cause, Expect, Never, NotSupported, Start, Vendor, Write
+from plan import CORE, Capture, Cause, Expect, Never, NotSupported, RestartCore, Run, Start, Stop
+from plan import Vendor, Write
 
+# Versions up to 2025 have this network's name in their authentication, whatever is configured.
+PLMN = ("208", "93")
+IMSI = testbed.imsi(1, PLMN)
+NG_SETUP = "N2 setup complete"
+REGISTERED = "UE Registration finished"
+SESSION = r"PDU session establishment complete"
+ADDRESS = testbed.GNBS[0]
+
+# Keys of versions 1 and 2: its decoder ignores those that it does not know, and 2 validates all.
 GNB = f"""\
 gnb:
   amfN2Ip: "{testbed.CORE}"
-  gnbN2Ip: "{testbed.GNBS[0]}"
-  ranIp: "{testbed.GNBS[0]}"
   amfN2Port: 38412
-  gnbN2Port: 38413
-  ranPort: 31413
-  ngapPpid: 0x3c000000
+  ranN2Ip: "{ADDRESS}"
+  ranN2Port: 38413
+  upfN3Ip: "{testbed.CORE}"
+  upfN3Port: 2152
+  ranN3Ip: "{ADDRESS}"
+  ranN3Port: 2152
+  ranControlPlaneIp: "{ADDRESS}"
+  ranControlPlanePort: 31413
+  ranDataPlaneIp: "{ADDRESS}"
+  ranDataPlanePort: 31414
   gnbId: "000314"
   gnbName: "gNB"
-  plmnId: {{ mcc: "{testbed.MCC}", mnc: "{testbed.MNC}" }}
+  plmnId: {{ mcc: "{PLMN[0]}", mnc: "{PLMN[1]}" }}
   tai:
     tac: "000001"
-    broadcastPlmnId: {{ mcc: "{testbed.MCC}", mnc: "{testbed.MNC}" }}
+    broadcastPlmnId: {{ mcc: "{PLMN[0]}", mnc: "{PLMN[1]}" }}
   snssai: {{ sst: "2", sd: "000002" }}
+  staticNrdc: false
+  xnInterface: {{ enable: false }}
+  api: {{ ip: "{ADDRESS}", port: 40104 }}
+  gnbN2Ip: "{ADDRESS}"
+  gnbN2Port: 38413
+  ranIp: "{ADDRESS}"
+  ranPort: 31413
+  ngapPpid: 0x3c000000
 logger: {{ level: "debug" }}
 """
 
 
-def ue(number=102, key=testbed.K, nia=2, nea=0):
+def ue(key=testbed.K, nia=2, nea=0, level="debug"):
     """The configuration of the UE."""
     integrity = "".join(f"    nia{n}: {str(n == nia).lower()}\n" for n in range(4))
     ciphering = "".join(f"    nea{n}: {str(n == nea).lower()}\n" for n in range(4))
+    session = '{ dnn: "internet", snssai: { sst: "2", sd: "000002" } }'
     return f"""\
 ue:
-  ranIp: "{testbed.GNBS[0]}"
+  ranControlPlaneIp: "{ADDRESS}"
+  ranControlPlanePort: 31413
+  ranDataPlaneIp: "{ADDRESS}"
+  ranDataPlanePort: 31414
+  ranIp: "{ADDRESS}"
   ranPort: 31413
-  plmnId: {{ mcc: "{testbed.MCC}", mnc: "{testbed.MNC}" }}
-  msin: "{testbed.imsi(number)[5:]}"
+  plmnId: {{ mcc: "{PLMN[0]}", mnc: "{PLMN[1]}" }}
+  msin: "{IMSI[5:]}"
   authenticationSubscription:
     encPermanentKey: "{key}"
     encOpcKey: "{testbed.OPC}"
@@ -39,9 +68,26 @@ ue:
     sequenceNumber: "000000000023"
   integrityAlgorithm:
 {integrity}  cipheringAlgorithm:
-{ciphering}  accessType: "3GPP_ACCESS"
-logger: {{ level: "debug" }}
+{ciphering}  pduSession: {session}
+  pduSessions: [{session}]
+  accessType: "3GPP_ACCESS"
+  nrdc: {{ enable: false }}
+  ueTunnelDevice: "ueTun"
+  ignoreSetupTunnel: false
+logger: {{ level: "{level}" }}
 """
+
+
+# The UE's request as it prints it at the level trace: 5GSM, an identity, PTI 0, the message type.
+PTI = Cause(
+    "UE",
+    "TS 24.501, 7.3.1: PDU SESSION ESTABLISHMENT REQUEST with PTI 0",
+    "PDU SESSION ESTABLISHMENT REJECT #81",
+    (
+        ("ue", r"session establishment request: \[46 \d+ 0 193 "),
+        (CORE, core_log.REJECTED_BY_SMF),
+    ),
+)
 
 
 class FreeRanUe(Vendor):
@@ -49,28 +95,38 @@ class FreeRanUe(Vendor):
 
     name = "free-ran-ue"
     programs = {"free-ran-ue": "free-ran-ue"}
-    known = {
-        "session-ipv4": Cause(
-            "UE",
-            "TS 24.501, 7.3.1: PDU SESSION ESTABLISHMENT REQUEST with PTI 0",
-            "PDU SESSION ESTABLISHMENT REJECT #81",
-        ),
-    }
+    unsupported = "it has no command for it"
+    core_plmn = PLMN
+    known = {"session-ipv4": (PTI,), "deregistration": (PTI,)}
 
-    def gnb(self):
+    def start(self, label, what, *options):
+        """Starts a gNB or UEs."""
+        command = [self.program("free-ran-ue"), what, "-c", f"{what}.yaml", *options]
+        return Start(label, command)
+
+    def gnb(self, label="gnb"):
         """Starts the gNB."""
-        command = [self.program("free-ran-ue"), "gnb", "-c", "gnb.yaml"]
+        return [Write("gnb.yaml", GNB), self.start(label, "gnb"), Expect(label, NG_SETUP)]
+
+    def ues(self, label="ue", options=(), **values):
+        """Starts UEs, which register and establish a session."""
+        return [Write("ue.yaml", ue(**values)), self.start(label, "ue", *options)]
+
+    def registered(self, label="ue", gnb="gnb", **values):
+        """A UE until it is registered, for the UE and for the core."""
         return [
-            Write("gnb.yaml", GNB),
-            Start("gnb", command),
-            Expect("gnb", "(?i)ng ?setup.*(success|complet|response)"),
+            *self.gnb(gnb),
+            *self.ues(label, **values),
+            Expect(label, REGISTERED),
+            Expect(CORE, core_log.registered(IMSI)),
         ]
 
-    def registered(self, **values):
-        """A UE until it is registered."""
-        command = [self.program("free-ran-ue"), "ue", "-c", "ue.yaml"]
-        registered = Expect("ue", "(?i)registration.*(success|complet|accept)")
-        return self.gnb() + [Write("ue.yaml", ue(**values)), Start("ue", command), registered]
+    def with_session(self):
+        """A UE until it has its session. It prints its request at this level alone."""
+        return self.registered(level="trace") + [
+            Expect("ue", SESSION),
+            Expect(CORE, core_log.session(IMSI)),
+        ]
 
     def ng_setup(self):
         return self.gnb()
@@ -91,10 +147,45 @@ class FreeRanUe(Vendor):
         return self.registered(nea=3, nia=3)
 
     def session_ipv4(self):
-        established = Expect("ue", "(?i)pdu session.*(success|complet|establish|accept)")
-        return self.registered() + [established]
+        return self.with_session() + [
+            Capture("tunnel", "ue", r"UE tunnel device setup as (\S+)"),
+            Run(["ping", "-I", "{tunnel}", "-c", "3", "-W", "5", testbed.GATEWAY]),
+        ]
+
+    def again(self):
+        """GNB and UE start again, and the UE registers."""
+        stop = [Stop("ue", kill=True), Stop("gnb", kill=True)]
+        return stop + self.registered("ue-again", "gnb-again")
+
+    def gnb_restart(self):
+        return self.registered() + self.again()
+
+    def core_restart(self):
+        return self.registered() + [RestartCore()] + self.again()
+
+    def deregistration(self):
+        # SIGTERM ends the UE, which deregisters before.
+        return self.with_session() + [
+            Stop("ue"),
+            Expect("ue", "UE deregistration complete"),
+            Expect(CORE, core_log.deregistered(IMSI)),
+        ]
+
+    def fifty_ues(self):
+        if not self.has("free-ran-ue", "number of UEs"):
+            return NotSupported("this version has one UE")
+        return [
+            *self.gnb(),
+            *self.ues(options=["-n", 50, "-p", 50]),
+            Expect("ue", REGISTERED, 60, count=50),
+            Expect(CORE, core_log.registered(r"\d+"), count=50),
+        ]
 
     def wrong_key(self):
-        command = [self.program("free-ran-ue"), "ue", "-c", "ue.yaml"]
-        wrong = [Write("ue.yaml", ue(key="0" * 31 + "1")), Start("ue", command)]
-        return self.gnb() + wrong + [Never("ue", "(?i)registration.*(success|complet|accept)", 8)]
+        return [
+            *self.gnb(),
+            *self.ues(key=testbed.WRONG_K),
+            Expect("ue", "Error processing UE registration"),
+            Expect(CORE, core_log.NOT_AUTHENTIC),
+            Never("ue", REGISTERED, 5),
+        ]

@@ -1,11 +1,13 @@
 """OpenAirInterface: nr-softmodem and nr-uesoftmodem over its simulator of radio (rfsim)."""
+import core_log
 import testbed
-from plan import Expect, Never, NotSupported, RestartCore, Run, Start, Stop, Vendor, Write
+from plan import CORE, Expect, Never, NotSupported, RestartCore, Run, Start, Stop, Vendor, Write
 
 # The cell of its file of 106 resource blocks in band 78, and where its UE looks for it.
 CELL = "gnb.sa.band78.fr1.106PRB.usrpb210.conf"
 RADIO = ["-r", "106", "--numerology", "1", "--band", "78", "-C", "3619200000", "--ssb", "516"]
-REGISTERED = "(?i)registration accept"
+NG_SETUP = "associated AMF [1-9]|[Rr]eceived NGSetupResponse"
+REGISTERED = "(?i)received registration accept"
 SESSION = "Interface oaitun_ue1 successfully configured"
 
 
@@ -50,8 +52,7 @@ class Oai(Vendor):
         }
         command = [self.program("nr-softmodem"), "-O", self.program("cell"), "--rfsim"]
         command += [str(word) for pair in values.items() for word in pair]
-        connected = Expect(label, "(?i)associated AMF [1-9]|received NGSetupResponse", 60)
-        return [Start(label, command), connected]
+        return [Start(label, command), Expect(label, NG_SETUP, 60)]
 
     def start_ue(self, label, **values):
         """Starts a UE, which registers and establishes its session."""
@@ -61,7 +62,12 @@ class Oai(Vendor):
 
     def registered(self):
         """The steps until a UE is registered."""
-        return self.start_gnb("gnb") + self.start_ue("ue") + [Expect("ue", REGISTERED, 60)]
+        return [
+            *self.start_gnb("gnb"),
+            *self.start_ue("ue"),
+            Expect("ue", REGISTERED, 60),
+            Expect(CORE, core_log.registered(testbed.imsi(1))),
+        ]
 
     def ng_setup(self):
         return self.start_gnb("gnb")
@@ -79,8 +85,13 @@ class Oai(Vendor):
     def again(self):
         """GNB and UE start again."""
         stop = [Stop("ue", kill=True), Stop("gnb", kill=True)]
-        session = Expect("ue-2", SESSION, 60)
-        return stop + self.start_gnb("gnb-2") + self.start_ue("ue-2") + [session]
+        return [
+            *stop,
+            *self.start_gnb("gnb-2"),
+            *self.start_ue("ue-2"),
+            Expect("ue-2", SESSION, 60),
+            Expect(CORE, core_log.session(testbed.imsi(1))),
+        ]
 
     def gnb_restart(self):
         return self.registered() + self.again()
@@ -89,5 +100,9 @@ class Oai(Vendor):
         return self.registered() + [RestartCore()] + self.again()
 
     def wrong_key(self):
-        wrong = self.start_ue("ue", key="0" * 31 + "1")
-        return self.start_gnb("gnb") + wrong + [Never("ue", REGISTERED, 30)]
+        return [
+            *self.start_gnb("gnb"),
+            *self.start_ue("ue", key=testbed.WRONG_K),
+            Expect(CORE, core_log.NOT_AUTHENTIC, 60),
+            Never("ue", REGISTERED, 5),
+        ]

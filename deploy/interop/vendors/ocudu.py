@@ -1,6 +1,7 @@
 """OCUDU, the successor of srsRAN: its gNB with a dummy radio unit. A UE needs a radio."""
+import core_log
 import testbed
-from plan import Expect, RestartCore, Start, Stop, Vendor, Write
+from plan import CORE, Expect, RestartCore, Start, Stop, Vendor, Wait, Write
 
 GNB = f"""\
 cu_cp:
@@ -35,15 +36,23 @@ class Ocudu(Vendor):
     unsupported = "its UEs need a radio"
 
     def start(self, label):
-        """Starts the gNB."""
-        connected = Expect(label, "(?i)connection to amf.*completed|ng setup.*success", 30)
-        return [Start(label, [self.program("gnb"), "-c", "gnb.yaml"]), connected]
+        """Starts the gNB. It reports the association; the core reports the NG setup."""
+        connected = r"N2: Connection to AMF on \S+ (was established|completed)"
+        return [
+            Start(label, [self.program("gnb"), "-c", "gnb.yaml"]),
+            Expect(label, connected, 30),
+            Expect(CORE, core_log.NG_SETUP),
+        ]
+
+    def again(self):
+        """The gNB starts again. The core writes one line a second of each gNB."""
+        return [Stop("gnb", kill=True), Wait(1.5), *self.start("again")]
 
     def ng_setup(self):
-        return [Write("gnb.yaml", GNB)] + self.start("gnb")
+        return [Write("gnb.yaml", GNB), *self.start("gnb")]
 
     def gnb_restart(self):
-        return self.ng_setup() + [Stop("gnb", kill=True)] + self.start("again")
+        return self.ng_setup() + self.again()
 
     def core_restart(self):
-        return self.ng_setup() + [RestartCore(), Stop("gnb", kill=True)] + self.start("again")
+        return self.ng_setup() + [RestartCore()] + self.again()

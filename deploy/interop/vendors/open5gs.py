@@ -1,30 +1,42 @@
-"""Open5GS's functions, one at a time in place of Martlet's, with `martlet ran` as gNB and UE."""
+"""Open5GS's functions, one at a time in place of Martlet's, with `martlet ran` as gNB and UE.
+
+Martlet has no SCP and no BSF of its own, so that Open5GS's have none to replace.
+"""
 import subprocess
 
 import testbed
-from plan import Expect, NotSupported, StartOnCore, Wait, Write
+from plan import Expect, Insert, NotSupported, OnCore, StartOnCore, Wait, Write
 from vendors.martlet import Martlet
 
 NRF = "http://127.0.0.10:7777"
+ADDRESS = "127.0.0.30"
 PLMN = f"{{ mcc: {testbed.MCC}, mnc: {testbed.MNC} }}"
+DATABASE = "open5gs"
+METRICS = f"  metrics: {{ server: [{{ address: {ADDRESS}, port: 9090 }}] }}\n"
 
 
-def config(name, more=""):
+def config(name, more="", address=ADDRESS, database=""):
     """The configuration of a function: its service and the NRF, and more lines of its section."""
+    head = f"db_uri: {database}/{DATABASE}\n" if database else ""
+    client = "" if name == "nrf" else f"    client: {{ nrf: [{{ uri: {NRF} }}] }}\n"
+    if name == "nssf":
+        client = f"""\
+    client:
+      nrf: [{{ uri: {NRF} }}]
+      nsi: [{{ uri: {NRF}, s_nssai: {{ sst: 1 }} }}]
+"""
     return f"""\
-logger: {{ level: info }}
+{head}logger: {{ level: info }}
 global: {{ max: {{ ue: 128 }} }}
 {name}:
   sbi:
-    server: [{{ address: 127.0.0.30, port: 7777 }}]
-    client: {{ nrf: [{{ uri: {NRF} }}] }}
-{more}"""
+    server: [{{ address: {address}, port: 7777 }}]
+{client}{more}"""
 
 
 AMF = f"""\
   ngap: {{ server: [{{ address: {testbed.CORE} }}] }}
-  metrics: {{ server: [{{ address: 127.0.0.30, port: 9090 }}] }}
-  guami: [{{ plmn_id: {PLMN}, amf_id: {{ region: 1, set: 1 }} }}]
+{METRICS}  guami: [{{ plmn_id: {PLMN}, amf_id: {{ region: 1, set: 1 }} }}]
   tai: [{{ plmn_id: {PLMN}, tac: 1 }}]
   plmn_support: [{{ plmn_id: {PLMN}, s_nssai: [{{ sst: 1 }}] }}]
   security: {{ integrity_order: [NIA2, NIA1], ciphering_order: [NEA2, NEA1, NEA0] }}
@@ -32,17 +44,47 @@ AMF = f"""\
   amf_name: open5gs-amf
 """
 
-SMF = """\
+SMF = f"""\
   pfcp:
-    server: [{ address: 127.0.0.7 }]
-    client: { upf: [{ address: 127.0.0.8 }] }
-  gtpc: { server: [{ address: 127.0.0.30 }] }
-  gtpu: { server: [{ address: 127.0.0.30 }] }
-  metrics: { server: [{ address: 127.0.0.30, port: 9090 }] }
-  session: [{ subnet: 10.45.0.0/16, gateway: 10.45.0.1 }]
+    server: [{{ address: 127.0.0.7 }}]
+    client: {{ upf: [{{ address: 127.0.0.8 }}] }}
+  gtpc: {{ server: [{{ address: {ADDRESS} }}] }}
+  gtpu: {{ server: [{{ address: {ADDRESS} }}] }}
+{METRICS}  session: [{{ subnet: 10.45.0.0/16, gateway: 10.45.0.1 }}]
   dns: [9.9.9.9]
   mtu: 1400
 """
+
+UPF = f"""\
+logger: {{ level: info }}
+global: {{ max: {{ ue: 128 }} }}
+upf:
+  pfcp: {{ server: [{{ address: 127.0.0.8 }}], client: {{ smf: [{{ address: 127.0.0.7 }}] }} }}
+  gtpu: {{ server: [{{ address: {testbed.CORE} }}] }}
+{METRICS}  session: [{{ subnet: 10.45.0.0/16, gateway: {testbed.GATEWAY}, dev: ogstun }}]
+"""
+
+NRF_SECTION = f"  serving: [{{ plmn_id: {PLMN} }}]\n"
+
+
+def subscriber(number):
+    """A subscriber by Open5GS's schema: the unit 3 of a bit rate is Gbit/s, the type 1 IPv4."""
+    rate = {way: {"value": 1, "unit": 3} for way in ("downlink", "uplink")}
+    arp = {"priority_level": 8, "pre_emption_capability": 1, "pre_emption_vulnerability": 1}
+    session = {"name": "internet", "type": 1, "ambr": rate, "pcc_rule": []}
+    session["qos"] = {"index": 9, "arp": arp}
+    return {
+        "schema_version": 1,
+        "imsi": testbed.imsi(number),
+        "msisdn": [],
+        "security": {"k": testbed.K, "opc": testbed.OPC, "op": None, "amf": "8000"},
+        "ambr": rate,
+        "subscribed_rau_tau_timer": 12,
+        "network_access_mode": 0,
+        "access_restriction_data": 32,
+        "subscriber_status": 0,
+        "slice": [{"sst": 1, "default_indicator": True, "session": [session]}],
+    }
 
 
 class Function(Martlet):
@@ -51,6 +93,7 @@ class Function(Martlet):
     function = ""
     section = ""
     kernel_sctp = False
+    mongodb = False
     cases = ("registration-5g-aka", "session-ipv4", "deregistration")
 
     def __init__(self, its_testbed, found):
@@ -66,20 +109,44 @@ class Function(Martlet):
         )
         return (done.stdout + done.stderr).strip().split(" ")[-1] or "unknown"
 
+    def start(self):
+        """Starts the function."""
+        address = "127.0.0.10" if self.function == "nrf" else ADDRESS
+        database = self.testbed.mongodb_uri if self.mongodb else ""
+        text = config(self.function, self.section, address, database)
+        text = UPF if self.function == "upf" else text
+        ready = {
+            "nrf": "NRF initialize...done",
+            "upf": "PFCP associated|UPF initialize...done",
+        }.get(self.function, r"NF registered")
+        steps = []
+        if self.function == "upf":
+            link = f"""\
+ip tuntap add name ogstun mode tun && ip addr add {testbed.GATEWAY}/16 dev ogstun &&
+ip link set ogstun up"""
+            steps.append(OnCore(["sh", "-c", link]))
+        program = self.program(f"open5gs-{self.function}d")
+        return steps + [
+            Write("function.yaml", text),
+            StartOnCore("function", [program, "-c", "function.yaml"]),
+            Expect("function", ready),
+        ]
+
+    def before_core(self):
+        return self.start() if self.function == "nrf" else []
+
     def steps(self, case):
         if case not in self.cases:
             return NotSupported("a function of the core alone")
-        program = self.program(f"open5gs-{self.function}d")
-        start = [
-            Write("function.yaml", config(self.function, self.section)),
-            StartOnCore("function", [program, "-c", "function.yaml"]),
-            Expect("function", "(?i)NF registered|initialize...done"),
-            Wait(2),
-        ]
-        return start + super().steps(case)
+        if self.function == "nrf":
+            return super().steps(case)
+        inserted = []
+        if self.mongodb:
+            inserted = [Insert(DATABASE, "subscribers", subscriber(1))]
+        return inserted + self.start() + [Wait(2)] + super().steps(case)
 
 
-def of(function, section="", kernel_sctp=False):
+def of(function, section="", kernel_sctp=False, mongodb=False):
     """The class of one function."""
     members = {
         "name": f"Open5GS {function.upper()}",
@@ -87,9 +154,20 @@ def of(function, section="", kernel_sctp=False):
         "section": section,
         "programs": {f"open5gs-{function}d": f"open5gs-{function}d"},
         "kernel_sctp": kernel_sctp,
+        "mongodb": mongodb,
+        "cleanup": [["ip", "link", "del", "ogstun"]] if function == "upf" else [],
     }
     return type(f"Open5gs{function.capitalize()}", (Function,), members)
 
 
-# UDR and PCF need MongoDB.
-FUNCTIONS = [of("amf", AMF, kernel_sctp=True), of("smf", SMF), of("ausf"), of("udm")]
+FUNCTIONS = [
+    of("nrf", NRF_SECTION),
+    of("amf", AMF, kernel_sctp=True),
+    of("smf", SMF),
+    of("ausf"),
+    of("udm"),
+    of("nssf"),
+    of("upf"),
+    of("pcf", METRICS, mongodb=True),
+    of("udr", mongodb=True),
+]

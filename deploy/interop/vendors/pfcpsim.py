@@ -14,6 +14,7 @@ class Pfcpsim(Vendor):
     programs = {"pfcpsim": "pfcpsim", "pfcpctl": "pfcpctl"}
     unsupported = "an SMF for N4 alone"
     kernel_sctp = False
+    cases = ("session-ipv4", "fifty-ues")
 
     def control(self, *words):
         """A command of pfcpctl."""

@@ -1,0 +1,1 @@
+"""Tests of the harness: each vendor's checks against logs in the format of its programs."""

@@ -1,0 +1,283 @@
+"""free5GC's functions, one at a time in place of Martlet's, with `martlet ran` as gNB and UE."""
+import re
+from pathlib import Path
+
+import testbed
+from plan import Expect, Insert, NotSupported, OnCore, StartOnCore, Wait, Write
+from vendors.martlet import Martlet
+
+NRF = "http://127.0.0.10:7777"
+ADDRESS = "127.0.0.31"
+DATABASE = "free5gc"
+PLMN = f'{{ mcc: "{testbed.MCC}", mnc: "{testbed.MNC}" }}'
+# Its slices need a differentiator.
+SST, SD = 1, "010203"
+SLICE = f'{{ sst: {SST}, sd: "{SD}" }}'
+SUBSCRIBER = 104
+
+AMF = f"""\
+  amfName: AMF
+  ngapIpList: [{testbed.CORE}]
+  ngapPort: 38412
+  serviceNameList: [namf-comm, namf-evts, namf-mt, namf-loc, namf-oam]
+  servedGuamiList: [{{ plmnId: {PLMN}, amfId: "010041" }}]
+  supportTaiList: [{{ plmnId: {PLMN}, tac: "000001" }}]
+  plmnSupportList: [{{ plmnId: {PLMN}, snssaiList: [{SLICE}] }}]
+  supportDnnList: [internet]
+  security: {{ integrityOrder: [NIA2], cipheringOrder: [NEA2] }}
+  networkName: {{ full: free5GC, short: free }}
+  t3502Value: 720
+  t3512Value: 3600
+  non3gppDeregTimerValue: 3240
+  sctp: {{ numOstreams: 3, maxInstreams: 5, maxAttempts: 2, maxInitTimeout: 2 }}
+""" + "".join(
+    f"  t{number}: {{ enable: true, expireTime: 6s, maxRetryTimes: 4 }}\n"
+    for number in (3513, 3522, 3550, 3555, 3560, 3565, 3570)
+)
+
+# Its name is the NF instance ID for the CHF (TS 32.291, 6.1.6.2.1.2).
+SMF = f"""\
+  smfName: 3f2504e0-4f89-41d3-9a0c-0305e82c3301
+  serviceNameList: [nsmf-pdusession, nsmf-event-exposure, nsmf-oam]
+  snssaiInfos:
+    - sNssai: {SLICE}
+      dnnInfos: [{{ dnn: internet, dns: {{ ipv4: 9.9.9.9, ipv6: "2620:fe::fe" }} }}]
+  plmnList: [{PLMN}]
+  pfcp:
+    nodeID: 127.0.0.7
+    listenAddr: 127.0.0.7
+    externalAddr: 127.0.0.7
+    assocFailAlertInterval: 10s
+    assocFailRetryInterval: 1s
+    heartbeatInterval: 1s
+  userplaneInformation:
+    upNodes:
+      gNB: {{ type: AN }}
+      UPF:
+        type: UPF
+        nodeID: 127.0.0.8
+        addr: 127.0.0.8
+        sNssaiUpfInfos:
+          - sNssai: {SLICE}
+            dnnUpfInfoList: [{{ dnn: internet, pools: [{{ cidr: 10.45.1.0/24 }}] }}]
+        interfaces:
+          - {{ interfaceType: N3, endpoints: [{testbed.CORE}], networkInstances: [internet] }}
+    links: [{{ A: gNB, B: UPF }}]
+  t3591: {{ enable: true, expireTime: 16s, maxRetryTimes: 3 }}
+  t3592: {{ enable: true, expireTime: 16s, maxRetryTimes: 3 }}
+"""
+
+PCF = """\
+  pcfName: PCF
+  timeFormat: 2019-01-02 15:04:05
+  defaultBdtRefId: BdtPolicyId-
+  serviceList:
+    - { serviceName: npcf-am-policy-control }
+    - { serviceName: npcf-smpolicycontrol, suppFeat: 3fff }
+    - { serviceName: npcf-bdtpolicycontrol }
+    - { serviceName: npcf-policyauthorization, suppFeat: 3 }
+    - { serviceName: npcf-eventexposure }
+    - { serviceName: npcf-ue-policy-control }
+  locality: area1
+"""
+
+NSSF = f"""\
+  nssfName: NSSF
+  serviceNameList: [nnssf-nsselection, nnssf-nssaiavailability]
+  supportedPlmnList: [{PLMN}]
+  supportedNssaiInPlmnList: [{{ plmnId: {PLMN}, supportedSnssaiList: [{SLICE}] }}]
+  nsiList:
+    - snssai: {SLICE}
+      nsiInformationList: [{{ nrfId: {NRF}/nnrf-nfm/v1/nf-instances, nsiId: 1 }}]
+"""
+
+UDM = "  serviceNameList: [nudm-sdm, nudm-uecm, nudm-ueau, nudm-ee, nudm-pp]\n"
+AUSF = f"""\
+  serviceNameList: [nausf-auth]
+  plmnSupportList: [{PLMN}]
+  groupId: ausfGroup001
+"""
+
+CHF = f"""\
+  chfName: CHF
+  serviceNameList: [nchf-convergedcharging]
+  cgf: {{ enable: false, hostIPv4: {ADDRESS}, port: 2121, listenPort: 2121 }}
+  rfDiameter: {{ protocol: tcp, hostIPv4: {ADDRESS}, port: 3868, tls: {{ pem: c.pem, key: c.key }} }}
+  abmfDiameter: {{ protocol: tcp, hostIPv4: {ADDRESS}, port: 3869, tls: {{ pem: c.pem, key: c.key }} }}
+"""
+
+# The UPF of free5GC has its address on N3 in its configuration, and its interface upfgtp routes
+# the pool to the UEs.
+UPF = f"""\
+version: VERSION
+description: a function in a core of Martlet
+pfcp: {{ addr: 127.0.0.8, nodeID: 127.0.0.8, retransTimeout: 1s, maxRetrans: 3 }}
+gtpu: {{ forwarder: gtp5g, ifList: [{{ addr: {testbed.CORE}, type: N3 }}] }}
+dnnList: [{{ dnn: internet, cidr: 10.45.0.0/16 }}]
+logger: {{ enable: true, level: info, reportCaller: false }}
+"""
+
+
+def subscriber(imsi):
+    """A subscriber in the collections of its UDR (TS 29.505, TS 29.519)."""
+    ue, slice_ = f"imsi-{imsi}", {"sst": SST, "sd": SD}
+    key, rate = f"{SST:02x}{SD}", {"uplink": "1 Gbps", "downlink": "1 Gbps"}
+    provisioned = {"ueId": ue, "servingPlmnId": f"{testbed.MCC}{testbed.MNC}"}
+    arp = {"priorityLevel": 8, "preemptCap": "NOT_PREEMPT", "preemptVuln": "NOT_PREEMPTABLE"}
+    dnn = {
+        "pduSessionTypes": {"defaultSessionType": "IPV4", "allowedSessionTypes": ["IPV4"]},
+        "sscModes": {"defaultSscMode": "SSC_MODE_1", "allowedSscModes": ["SSC_MODE_1"]},
+        "sessionAmbr": rate,
+        "5gQosProfile": {"5qi": 9, "priorityLevel": 8, "arp": arp},
+    }
+    policy = {"snssai": slice_, "smPolicyDnnData": {"internet": {"dnn": "internet"}}}
+    data = "subscriptionData.provisionedData."
+    return {
+        "subscriptionData.authenticationData.authenticationSubscription": {
+            "ueId": ue,
+            "authenticationMethod": "5G_AKA",
+            "authenticationManagementField": "8000",
+            "encPermanentKey": testbed.K,
+            "encOpcKey": testbed.OPC,
+            "sequenceNumber": {"sqnScheme": "GENERAL", "sqn": "000000000020"},
+        },
+        f"{data}amData": provisioned
+        | {
+            "subscribedUeAmbr": rate,
+            "nssai": {"defaultSingleNssais": [slice_], "singleNssais": [slice_]},
+        },
+        f"{data}smfSelectionSubscriptionData": provisioned
+        | {"subscribedSnssaiInfos": {key: {"dnnInfos": [{"dnn": "internet"}]}}},
+        f"{data}smData": provisioned
+        | {"singleNssai": slice_, "dnnConfigurations": {"internet": dnn}},
+        "policyData.ues.amData": {"ueId": ue, "subscCats": ["free5gc"]},
+        "policyData.ues.smData": {"ueId": ue, "smPolicySnssaiData": {key: policy}},
+    }
+
+
+class Function(Martlet):
+    """A function of free5GC. Its cases are registration, a session and deregistration."""
+
+    function = ""
+    section = ""
+    # The version of the configuration that current versions accept, and no other. That of the
+    # file that comes with the program is used where it is below PROGRAMS.
+    config_version = ""
+    mongodb = False
+    core_slices = f"[{SLICE}]"
+    version_pattern = r"free5GC version:\s*(\S+)"
+    cases = ("registration-5g-aka", "session-ipv4", "deregistration")
+
+    def __init__(self, its_testbed, found):
+        super().__init__(its_testbed, found)
+        chf = "true" if self.function in ("smf", "chf") else "false"
+        self.core = f"""\
+sbi: {{ external: [{self.function}] }}
+nrf: {{ interop: {{ absolute_prefixes: true, no_heartbeats: true }} }}
+chf: {{ enabled: {chf} }}
+"""
+
+    def version(self):
+        return self.found.get("version", "unknown")
+
+    def accepted_version(self):
+        """The version of the configuration that the installed program accepts."""
+        file = self.found.get("config")
+        text = Path(file).read_text(errors="replace") if file and Path(file).is_file() else ""
+        found = re.search(r"^\s*version:\s*\"?([0-9.]+)", text, re.MULTILINE)
+        return found.group(1) if found else self.config_version
+
+    def config(self):
+        """The configuration of the function."""
+        if self.function == "upf":
+            return UPF.replace("VERSION", self.accepted_version())
+        address = "127.0.0.10" if self.function == "nrf" else ADDRESS
+        port = 7777 if self.function == "nrf" else 8000
+        uri = self.testbed.mongodb_uri
+        own = {
+            "nrf": f"""\
+  MongoDBName: {DATABASE}
+  MongoDBUrl: {uri}
+  DefaultPlmnId: {PLMN}
+  serviceNameList: [nnrf-nfm, nnrf-disc]
+""",
+            "udr": f"  dbConnectorType: mongodb\n  mongodb: {{ name: {DATABASE}, url: \"{uri}\" }}\n",
+        }.get(self.function, self.section)
+        if self.mongodb and self.function in ("pcf", "chf"):
+            own += f"  mongodb: {{ name: {DATABASE}, url: \"{uri}\" }}\n"
+        nrf = "" if self.function == "nrf" else f"  nrfUri: {NRF}\n"
+        sbi = f"registerIPv4: {address}, bindingIPv4: {address}, port: {port}"
+        return f"""\
+info: {{ version: {self.accepted_version()}, description: a function in a core of Martlet }}
+logger: {{ enable: true, level: info, reportCaller: false }}
+configuration:
+  sbi: {{ scheme: http, {sbi} }}
+{nrf}{own}"""
+
+    def start(self):
+        """Starts the function, and waits until it has started."""
+        name = f"{self.function}cfg.yaml"
+        command = [self.program(self.function), "-c", name]
+        steps = []
+        if self.function == "smf":
+            version = self.accepted_version()
+            routing = f"info: {{ version: {version}, description: none }}\n"
+            steps.append(Write("uerouting.yaml", routing))
+            command += ["-u", "uerouting.yaml"]
+        if self.function == "chf":
+            # Its Diameter servers need a certificate.
+            make = "openssl req -x509 -newkey rsa:2048 -nodes -keyout c.key -out c.pem -days 2"
+            steps.append(OnCore([*make.split(), "-subj", "/CN=chf"]))
+        if self.function == "udr":
+            documents = subscriber(testbed.imsi(SUBSCRIBER)).items()
+            steps += [Insert(DATABASE, name, document) for name, document in documents]
+        return steps + [
+            Write(name, self.config()),
+            StartOnCore("function", command),
+            # The first words of its program, with its version.
+            Expect("function", self.version_pattern + "|version:"),
+        ]
+
+    def before_core(self):
+        return self.start() if self.function == "nrf" else []
+
+    def play(self, *steps, **arguments):
+        slice_ = f"{SST}-{SD}"
+        gnb = {"slices": [slice_]} | arguments.pop("gnb", {})
+        sessions = [{"dnn": "internet", "slice": slice_}]
+        ue = {"slices": [slice_], "sessions": sessions} | arguments.pop("ue", {})
+        return super().play(*steps, gnb=gnb, ue=ue, first=SUBSCRIBER, **arguments)
+
+    def steps(self, case):
+        if case not in self.cases:
+            return NotSupported("a function of the core alone")
+        start = [] if self.function == "nrf" else [*self.start(), Wait(3)]
+        return start + super().steps(case)
+
+
+def of(function, config_version, section="", **members):
+    """The class of one function."""
+    members = {
+        "name": f"free5GC {function.upper()}",
+        "function": function,
+        "config_version": config_version,
+        "section": section,
+        "programs": {function: (function, f"free5gc-{function}")},
+        "optional": {"config": f"{function}cfg.yaml"},
+        "kernel_sctp": function == "amf",
+    } | members
+    return type(f"Free5gc{function.capitalize()}", (Function,), members)
+
+
+FUNCTIONS = [
+    of("nrf", "1.0.2", mongodb=True),
+    of("amf", "1.0.9", AMF),
+    of("smf", "1.0.7", SMF),
+    of("ausf", "1.0.3", AUSF),
+    of("udm", "1.0.3", UDM),
+    of("udr", "1.1.0", mongodb=True),
+    of("pcf", "1.0.2", PCF, mongodb=True),
+    of("nssf", "1.0.2", NSSF),
+    of("chf", "1.0.3", CHF, mongodb=True),
+    of("upf", "1.0.3", modules=("gtp5g",), cleanup=[["ip", "link", "del", "upfgtp"]]),
+]
