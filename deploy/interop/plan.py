@@ -84,6 +84,14 @@ class OnCore:
 
 
 @dataclass
+class Registered:
+    """Waits until a function in place of Martlet's is registered with Martlet's NRF."""
+
+    kind: str
+    seconds: float = 30
+
+
+@dataclass
 class Insert:
     """Adds a document to a collection of a MongoDB in the namespace of the core."""
 

@@ -165,8 +165,8 @@ class Testbed:
         # For UEs with a fixed network.
         add(imsi(1, ("208", "93")), "--count", "60", *both)
         ipv6 = self.folder / "ipv6.csv"
-        row = f"{imsi(103)},{K},{OPC},internet,IPV4;IPV6;IPV4V6"
-        ipv6.write_text(f"imsi,key,opc,dnn,types\n{row}\n")
+        subscription = f"{imsi(103)},{K},{OPC},internet,IPV4;IPV6;IPV4V6"
+        ipv6.write_text(f"imsi,key,opc,dnn,types\n{subscription}\n")
         command = [self.martlet, "subscriber", "import", "-c", "core.yaml", str(ipv6)]
         subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
 
@@ -193,6 +193,16 @@ class Testbed:
                 return
             time.sleep(0.05)
         raise Failure(f"the core is not ready: {log_file}")
+
+    def is_registered(self, kind):
+        """Whether the NRF of the core has a function of this type."""
+        command = [self.martlet, "status", "-c", "core.yaml", "--json"]
+        done = subprocess.run(command, cwd=self.folder, check=False, capture_output=True)
+        if done.returncode:
+            return False
+        functions = json.loads(done.stdout)["nfs"]
+        known = [it for nf in functions for it in nf["status"].get("registered", [])]
+        return any(it["type"] == kind and it["status"] == "REGISTERED" for it in known)
 
     def stop_core(self, kill=False):
         """Stops the core."""
@@ -348,6 +358,9 @@ class Testbed:
                 self.run(self.beside(self.filled(command)), seconds, fails)
             case plan.OnCore(command, seconds):
                 self.run(self.on_core(self.filled(command)), seconds)
+            case plan.Registered(kind, seconds):
+                if not self.until(seconds, lambda: self.is_registered(kind)):
+                    raise Failure(f"no {kind} registered with the NRF within {seconds} s")
             case plan.Insert(database, collection, document):
                 inserting = mongodb.command(self.mongodb_uri, database, collection, document)
                 self.run(self.on_core(inserting), 20)

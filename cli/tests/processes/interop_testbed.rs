@@ -1,5 +1,6 @@
 //! The testbed of `make interop` (deploy/interop), with `martlet ran` in place of the programs of
 //! another vendor, which are tried by hand.
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -82,7 +83,7 @@ fn each_check_passes_and_fails_by_the_logs_of_a_vendor() {
 
 /// A program that starts, but does not work, is no known cause.
 #[test]
-fn a_function_that_does_not_work_fails_and_nobody_else_is_blamed() {
+fn a_function_that_does_not_work_fails_without_a_known_cause() {
     if !nix::unistd::geteuid().is_root() {
         return martlet_tests::skip("namespaces and interfaces need root");
     }
@@ -92,7 +93,7 @@ fn a_function_that_does_not_work_fails_and_nobody_else_is_blamed() {
     let stub = programs.join("open5gs-ausfd");
     let text = "#!/bin/sh\n[ \"$1\" = -v ] && exit\necho NF registered\nexec sleep 60\n";
     std::fs::write(&stub, text).expect("a program");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&stub, mode).expect("a program");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/interop/run.py");
     let results = folder.join("results.json");

@@ -499,10 +499,19 @@ OAI = {
 }
 
 # Functions in place of Martlet's: what each prints when it is ready.
+
+
+def free5gc(name):
+    """The first lines of a function of free5GC."""
+    return f"2026-11-29T12:00:00Z [INFO][{name}][Main] {name} version: \n\tfree5GC version: v4.1.0\n"
+
+
 READY = {
     "Open5GS NRF": "11/29 12:00:00.000: [app] INFO: NRF initialize...done (../src/nrf/app.c:31)\n",
     "Open5GS UPF": "11/29 12:00:00.000: [app] INFO: UPF initialize...done (../src/upf/app.c:31)\n",
     "Open5GS": "11/29 12:00:00.000: [sbi] INFO: [1d5c] NF registered [Heartbeat:10s]\n",
-    "free5GC": '2026-11-29T12:00:00Z [INFO][AUSF][Main] AUSF version:\n\tfree5GC version: v4.1.0\n',
+    "free5GC NRF": free5gc("NRF"),
+    "free5GC UPF": free5gc("UPF"),
+    "free5GC": free5gc("AUSF"),
     "eUPF": "2026/11/29 12:00:00 INF Saving new association: &{ID:127.0.0.7}\n",
 }

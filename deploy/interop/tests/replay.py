@@ -20,11 +20,12 @@ class Running:
 class Replay(Testbed):
     """Plays the steps of a case with given logs."""
 
-    def __init__(self, logs, failing=None, ended=()):
+    def __init__(self, logs, failing=None, ended=(), registers=True):
         super().__init__("martlet", tempfile.mkdtemp(prefix="martlet-replay-"))
         self.parts = {label: text.split(PART) for label, text in logs.items()}
         self.failing = failing
         self.has_ended = set(ended)
+        self.registers = registers
         self.core = Running()
         self.done = []
         self.born = {plan.CORE: 0}
@@ -61,6 +62,9 @@ class Replay(Testbed):
 
     def until(self, seconds, found):
         return bool(found())
+
+    def is_registered(self, kind):
+        return self.registers
 
     def sleep(self, seconds):
         pass

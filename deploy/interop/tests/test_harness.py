@@ -113,8 +113,9 @@ class Databases(unittest.TestCase):
         message = mongodb.message("db", "ues", {"a": 1})
         self.assertEqual(int.from_bytes(message[:4], "little"), len(message))
         self.assertEqual(int.from_bytes(message[12:16], "little"), 2013)
-        for text in (b"\x02insert\0\x04\0\0\0ues\0", b"\x04documents\0", b"\x02$db\0\x03\0\0\0db\0"):
-            self.assertIn(text, message)
+        self.assertIn(b"\x02insert\0\x04\0\0\0ues\0", message)
+        self.assertIn(b"\x04documents\0", message)
+        self.assertIn(b"\x02$db\0\x03\0\0\0db\0", message)
 
 
 class Causes(unittest.TestCase):

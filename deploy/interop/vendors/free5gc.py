@@ -3,7 +3,7 @@ import re
 from pathlib import Path
 
 import testbed
-from plan import Expect, Insert, NotSupported, OnCore, StartOnCore, Wait, Write
+from plan import Expect, Insert, NotSupported, OnCore, Registered, StartOnCore, Wait, Write
 from vendors.martlet import Martlet
 
 NRF = "http://127.0.0.10:7777"
@@ -98,12 +98,14 @@ AUSF = f"""\
   groupId: ausfGroup001
 """
 
+# Its Diameter servers.
+TLS = "tls: { pem: c.pem, key: c.key }"
 CHF = f"""\
   chfName: CHF
   serviceNameList: [nchf-convergedcharging]
   cgf: {{ enable: false, hostIPv4: {ADDRESS}, port: 2121, listenPort: 2121 }}
-  rfDiameter: {{ protocol: tcp, hostIPv4: {ADDRESS}, port: 3868, tls: {{ pem: c.pem, key: c.key }} }}
-  abmfDiameter: {{ protocol: tcp, hostIPv4: {ADDRESS}, port: 3869, tls: {{ pem: c.pem, key: c.key }} }}
+  rfDiameter: {{ protocol: tcp, hostIPv4: {ADDRESS}, port: 3868, {TLS} }}
+  abmfDiameter: {{ protocol: tcp, hostIPv4: {ADDRESS}, port: 3869, {TLS} }}
 """
 
 # The UPF of free5GC has its address on N3 in its configuration, and its interface upfgtp routes
@@ -165,7 +167,7 @@ class Function(Martlet):
     config_version = ""
     mongodb = False
     core_slices = f"[{SLICE}]"
-    version_pattern = r"free5GC version:\s*(\S+)"
+    version_pattern = r"free5GC version:\s*([^\s\\]+)"
     cases = ("registration-5g-aka", "session-ipv4", "deregistration")
 
     def __init__(self, its_testbed, found):
@@ -194,6 +196,7 @@ chf: {{ enabled: {chf} }}
         address = "127.0.0.10" if self.function == "nrf" else ADDRESS
         port = 7777 if self.function == "nrf" else 8000
         uri = self.testbed.mongodb_uri
+        database = f'  mongodb: {{ name: {DATABASE}, url: "{uri}" }}\n'
         own = {
             "nrf": f"""\
   MongoDBName: {DATABASE}
@@ -201,10 +204,10 @@ chf: {{ enabled: {chf} }}
   DefaultPlmnId: {PLMN}
   serviceNameList: [nnrf-nfm, nnrf-disc]
 """,
-            "udr": f"  dbConnectorType: mongodb\n  mongodb: {{ name: {DATABASE}, url: \"{uri}\" }}\n",
+            "udr": f"  dbConnectorType: mongodb\n{database}",
         }.get(self.function, self.section)
         if self.mongodb and self.function in ("pcf", "chf"):
-            own += f"  mongodb: {{ name: {DATABASE}, url: \"{uri}\" }}\n"
+            own += database
         nrf = "" if self.function == "nrf" else f"  nrfUri: {NRF}\n"
         sbi = f"registerIPv4: {address}, bindingIPv4: {address}, port: {port}"
         return f"""\
@@ -231,11 +234,15 @@ configuration:
         if self.function == "udr":
             documents = subscriber(testbed.imsi(SUBSCRIBER)).items()
             steps += [Insert(DATABASE, name, document) for name, document in documents]
+        # The NRF and the UPF do not register.
+        is_registered = self.function not in ("nrf", "upf")
+        started = Expect("function", r"(?i)\b(NRF|UPF) version:")
         return steps + [
             Write(name, self.config()),
             StartOnCore("function", command),
-            # The first words of its program, with its version.
-            Expect("function", self.version_pattern + "|version:"),
+            Registered(self.function.upper()) if is_registered else started,
+            # They register before they listen.
+            Wait(3),
         ]
 
     def before_core(self):
@@ -251,8 +258,7 @@ configuration:
     def steps(self, case):
         if case not in self.cases:
             return NotSupported("a function of the core alone")
-        start = [] if self.function == "nrf" else [*self.start(), Wait(3)]
-        return start + super().steps(case)
+        return ([] if self.function == "nrf" else self.start()) + super().steps(case)
 
 
 def of(function, config_version, section="", **members):

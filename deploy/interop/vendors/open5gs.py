@@ -5,7 +5,7 @@ Martlet has no SCP and no BSF of its own, so that Open5GS's have none to replace
 import subprocess
 
 import testbed
-from plan import Expect, Insert, NotSupported, OnCore, StartOnCore, Wait, Write
+from plan import Expect, Insert, NotSupported, OnCore, Registered, StartOnCore, Write
 from vendors.martlet import Martlet
 
 NRF = "http://127.0.0.10:7777"
@@ -115,10 +115,10 @@ class Function(Martlet):
         database = self.testbed.mongodb_uri if self.mongodb else ""
         text = config(self.function, self.section, address, database)
         text = UPF if self.function == "upf" else text
-        ready = {
-            "nrf": "NRF initialize...done",
-            "upf": "PFCP associated|UPF initialize...done",
-        }.get(self.function, r"NF registered")
+        # The NRF and the UPF do not register.
+        is_registered = self.function not in ("nrf", "upf")
+        ready = r"\[app\] INFO: \w+ initialize\.\.\.done"
+        ready = Registered(self.function.upper()) if is_registered else Expect("function", ready)
         steps = []
         if self.function == "upf":
             link = f"""\
@@ -129,7 +129,7 @@ ip link set ogstun up"""
         return steps + [
             Write("function.yaml", text),
             StartOnCore("function", [program, "-c", "function.yaml"]),
-            Expect("function", ready),
+            ready,
         ]
 
     def before_core(self):
@@ -143,7 +143,7 @@ ip link set ogstun up"""
         inserted = []
         if self.mongodb:
             inserted = [Insert(DATABASE, "subscribers", subscriber(1))]
-        return inserted + self.start() + [Wait(2)] + super().steps(case)
+        return inserted + self.start() + super().steps(case)
 
 
 def of(function, section="", kernel_sctp=False, mongodb=False):
