@@ -85,11 +85,16 @@ dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12 an
 	$(AS_ROOT) deploy/deb/boot.sh dist
 	$(AS_ROOT) deploy/oci/test.sh dist/martlet_*.oci.tar "$(FROM)/martlet"
 
-# FROM=target/debug uses another build. PROGRAMS is the folder of the others' programs.
-interop: ## Run other vendors' programs (PROGRAMS=DIR) against a core, and write the matrix of docs/interop.md (uses root)
+# FROM=target/debug uses another build. PROGRAMS is the folder of the others' programs. GUEST=1 runs
+# them in a guest whose kernel has SCTP.
+interop: $(if $(GUEST),packages-guest) ## Run other vendors' programs (PROGRAMS=DIR) against a core, and write the matrix of docs/interop.md (uses root, or a guest with GUEST=1)
 	$(if $(filter target/release,$(FROM)),$(CARGO) build --release --locked -p martlet)
+ifdef GUEST
+	deploy/interop/guest.sh "$(FROM)/martlet" "$(PROGRAMS)"
+else
 	$(AS_ROOT) deploy/interop/run.py --martlet "$(FROM)/martlet" --write docs/interop.md \
 		$(if $(PROGRAMS),--programs "$(PROGRAMS)")
+endif
 
 arm64: packages-arm64 ## Build all but the DPDK switch for arm64 (target/aarch64-unknown-linux-gnu/release), and run its unit tests under qemu-user
 	CARGO="$(CARGO)" deploy/arm64/build.sh build

@@ -202,11 +202,13 @@ def exit_code(results):
 def main():
     """Plays the selected cases. The exit code is 1 if one failed without a known cause."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--martlet", required=True, help="the program martlet")
+    parser.add_argument("--martlet", help="the program martlet")
     parser.add_argument("--programs", help="folder with the programs of others")
     parser.add_argument("--vendor", action="append", help="only this vendor")
     parser.add_argument("--case", action="append", help="only this case")
     parser.add_argument("--write", type=Path, help="page whose matrix is replaced")
+    parser.add_argument("--text", type=Path, help="file for the matrix alone")
+    parser.add_argument("--matrix", type=Path, help="such a file for --write; nothing is run")
     parser.add_argument("--json", type=Path, help="file for all results")
     parser.add_argument(
         "--mongodb",
@@ -218,6 +220,13 @@ def main():
     parser.add_argument("--steps", action="store_true", help="print the steps, and run nothing")
     parser.add_argument("--quiet", action="store_true", help="print the matrix only")
     args = parser.parse_args()
+    if args.matrix:
+        if not args.write:
+            parser.error("--matrix needs --write")
+        write(args.write, args.matrix.read_text())
+        return 0
+    if not args.martlet:
+        parser.error("--martlet is missing")
     known = {case.name for case in CASES}
     if unknown := set(args.case or []) - known:
         parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {sorted(known)}")
@@ -245,6 +254,8 @@ def main():
     print(text)
     if args.write:
         write(args.write, text)
+    if args.text:
+        args.text.write_text(text)
     if args.json:
         dump(args.json, results)
     return exit_code(results)

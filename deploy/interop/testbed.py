@@ -40,6 +40,8 @@ CONCEALED = ("suci-a", "suci-b")
 # Colours and other control sequences of terminals.
 CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 POLL_S = 0.05
+# What each time to wait is multiplied by, for slow machines.
+TIMES = float(os.environ.get("MARTLET_INTEROP_TIMES", "1"))
 
 
 def core_config(vendor=plan.Vendor, case=""):
@@ -177,7 +179,7 @@ class Testbed:
         self.core = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
         log_file = self.folder / "core.log"
         started = log_file.stat().st_size
-        until = time.monotonic() + 30
+        until = time.monotonic() + 30 * TIMES
         while time.monotonic() < until:
             text = log_file.read_text(errors="replace")[max(0, started - 1) :]
             if self.core.poll() is not None:
@@ -265,7 +267,11 @@ class Testbed:
         """Runs a command to its end."""
         try:
             done = subprocess.run(
-                command, cwd=self.case_folder, timeout=seconds, check=False, capture_output=True
+                command,
+                cwd=self.case_folder,
+                timeout=seconds * TIMES,
+                check=False,
+                capture_output=True,
             )
         except subprocess.TimeoutExpired as error:
             raise Failure(f"{' '.join(command[4:])}: no end within {seconds} s") from error
@@ -323,7 +329,7 @@ class Testbed:
 
     def until(self, seconds, found):
         """Whether something is found in time."""
-        until = time.monotonic() + seconds
+        until = time.monotonic() + seconds * TIMES
         while not found():
             if time.monotonic() > until:
                 return False

@@ -503,7 +503,8 @@ OAI = {
 
 def free5gc(name):
     """The first lines of a function of free5GC."""
-    return f"2026-11-29T12:00:00Z [INFO][{name}][Main] {name} version: \n\tfree5GC version: v4.1.0\n"
+    version = "free5GC version: v4.1.0"
+    return f"2026-11-29T12:00:00Z [INFO][{name}][Main] {name} version: \n\t{version}\n"
 
 
 READY = {
