@@ -175,8 +175,9 @@ class Vendor:
     # The core's PLMN and slices.
     core_plmn = ("001", "01")
     core_slices = '[{ sst: 1 }, { sst: 2, sd: "000002" }]'
-    # More of the core's configuration, YAML.
+    # More of the core's configuration, YAML, and more of its section of the UDM.
     core = ""
+    core_udm = ""
     # What the programs print of their version, if no option prints it.
     version_pattern = ""
 

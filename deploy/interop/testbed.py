@@ -66,7 +66,7 @@ udm:
   home_network_keys:
     - {{ id: 1, scheme: A, private: "{PROFILE_A[0]}" }}
     - {{ id: 2, scheme: B, private: "{PROFILE_B[0]}" }}
-{vendor.core}"""
+{vendor.core_udm}{vendor.core}"""
 
 
 def imsi(number, plmn=(MCC, MNC)):

@@ -516,3 +516,24 @@ READY = {
     "free5GC": free5gc("AUSF"),
     "eUPF": "2026/11/29 12:00:00 INF Saving new association: &{ID:127.0.0.7}\n",
 }
+
+# What the core logs when it goes on without a function.
+WITHOUT_A_FUNCTION = [
+    "2026-11-29T12:00:10.000000Z  WARN martlet_amf::procedures::registration::slice_selection: "
+    'NSSF request failed; slices selected by the subscription supi="imsi-001010000000001" '
+    'gnb="gnb-1" problem=400\n',
+    "2026-11-29T12:00:10.000000Z  WARN martlet_amf::procedures::registration::"
+    'am_policy_association: policy association not created supi="imsi-001010000000001" '
+    'gnb="gnb-1" problem=404 no PCF\n',
+    "2026-11-29T12:00:10.000000Z  WARN martlet_amf::procedures::registration::"
+    "am_policy_association: policy association without a usable location "
+    'supi="imsi-001010000000001" location=""\n',
+    "2026-11-29T12:00:10.000000Z  WARN martlet_smf::procedures::charging::charging_session: "
+    "CHF failed, session continues without charging supi=imsi-001010000000001 session=1 "
+    "problem=400\n",
+]
+# A warning of another kind.
+RIGHTS = (
+    "2026-11-29T12:00:10.000000Z  WARN martlet_sandbox: process keeps rights that it does not need "
+    'process="core" user=0 kept="user root: there is no user martlet"\n'
+)

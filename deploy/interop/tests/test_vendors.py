@@ -345,6 +345,39 @@ class Functions(unittest.TestCase):
                     self.assertEqual(result["verdict"], "failed")
                     self.assertNotIn("who", result)
 
+    def beside(self, name, case, core, function=""):
+        """The result of a case of a function, with the core's log while the UE is served."""
+        vendor_type = next(it for it in VENDORS if it.name == name)
+        served = sum(isinstance(it, plan.COMMANDS) for it in steps_of(vendor_type, case))
+        logs_of_case = {plan.CORE: PART * served + core, "function": self.ready(name) + function}
+        return play(vendor_type, case, logs_of_case)
+
+    def test_a_core_that_does_without_a_function_fails(self):
+        for name in ("free5GC PCF", "free5GC CHF", "free5GC NSSF", "Open5GS PCF", "Open5GS NSSF"):
+            for line in logs.WITHOUT_A_FUNCTION:
+                with self.subTest(name + line):
+                    result = self.beside(name, "session-ipv4", line)
+                    self.assertEqual(result["verdict"], "failed")
+                    self.assertNotIn("who", result)
+            result = self.beside(name, "session-ipv4", logs.RIGHTS)
+            self.assertEqual(result, {"verdict": "passed"})
+
+    def test_the_nssf_that_selects_for_sessions_alone_is_at_fault(self):
+        not_used = logs.WITHOUT_A_FUNCTION[0]
+        line = "11/29 12:00:09.000: [nssf] ERROR: Not implemented except PDU session\n"
+        result = self.beside("Open5GS NSSF", "registration-5g-aka", not_used, line)
+        self.assertEqual(result["who"], "NSSF")
+        result = self.beside("Open5GS NSSF", "registration-5g-aka", "", line)
+        self.assertEqual(result, {"verdict": "passed"})
+
+    def test_the_core_asks_the_functions_that_it_could_do_without(self):
+        chf = next(it for it in VENDORS if it.name == "free5GC CHF")
+        core = harness.core_config(newest(chf, Replay({})), "session-ipv4")
+        self.assertIn("charging: { mode: offline, on_failure: refuse }", core)
+        self.assertIn("\n  sdm_v1: true\n  empty_subscriptions: true\nsbi:", core)
+        nssf = next(it for it in VENDORS if it.name == "free5GC NSSF")
+        self.assertIn('tac: "000001"', newest(nssf, Replay({})).config())
+
     def test_the_version_of_free5gc_is_in_its_log(self):
         ausf = next(it for it in VENDORS if it.name == "free5GC AUSF")
         for text in (self.ready("free5GC AUSF"), r"AUSF version: \n\tfree5GC version: v4.1.0\n\tb"):

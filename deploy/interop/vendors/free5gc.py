@@ -2,8 +2,10 @@
 import re
 from pathlib import Path
 
+import core_log
 import testbed
-from plan import Expect, Insert, NotSupported, OnCore, Registered, StartOnCore, Wait, Write
+from plan import CORE, Expect, Insert, Never, NotSupported
+from plan import OnCore, Registered, StartOnCore, Wait, Write
 from vendors.martlet import Martlet
 
 NRF = "http://127.0.0.10:7777"
@@ -89,6 +91,10 @@ NSSF = f"""\
   nsiList:
     - snssai: {SLICE}
       nsiInformationList: [{{ nrfId: {NRF}/nnrf-nfm/v1/nf-instances, nsiId: 1 }}]
+  taList:
+    - tai: {{ plmnId: {PLMN}, tac: "000001" }}
+      accessType: 3GPP_ACCESS
+      supportedSnssaiList: [{SLICE}]
 """
 
 UDM = "  serviceNameList: [nudm-sdm, nudm-uecm, nudm-ueau, nudm-ee, nudm-pp]\n"
@@ -167,6 +173,8 @@ class Function(Martlet):
     config_version = ""
     mongodb = False
     core_slices = f"[{SLICE}]"
+    # For its SMF up to 1.2.4, and for its AMF.
+    core_udm = "  sdm_v1: true\n  empty_subscriptions: true\n"
     version_pattern = r"free5GC version:\s*([^\s\\]+)"
     cases = ("registration-5g-aka", "session-ipv4", "deregistration")
 
@@ -178,6 +186,8 @@ sbi: {{ external: [{self.function}] }}
 nrf: {{ interop: {{ absolute_prefixes: true, no_heartbeats: true }} }}
 chf: {{ enabled: {chf} }}
 """
+        if self.function == "chf":
+            self.core += "smf: { charging: { mode: offline, on_failure: refuse } }\n"
 
     def version(self):
         return self.found.get("version", "unknown")
@@ -258,7 +268,9 @@ configuration:
     def steps(self, case):
         if case not in self.cases:
             return NotSupported("a function of the core alone")
-        return ([] if self.function == "nrf" else self.start()) + super().steps(case)
+        # The core does without some functions that fail, such as the PCF.
+        steps = super().steps(case) + [Never(CORE, core_log.SERVICE_FAILED, 1)]
+        return ([] if self.function == "nrf" else self.start()) + steps
 
 
 def of(function, config_version, section="", **members):
