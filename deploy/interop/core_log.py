@@ -31,8 +31,6 @@ NOT_AUTHENTIC = r': registration failed .*why="not_authentic"'
 # A gNB completed the NG setup.
 NG_SETUP = "NG setup completed gnb="
 # A function of the core could not use another one, and went on without it.
-SERVICE_FAILED = (
-    r" WARN martlet_\S+ .*\bproblem=| WARN martlet_\S+ policy association without a usable location"
-)
+SERVICE_FAILED = r" WARN .*(?: problem=|: policy association without a usable location)"
 # The SMF rejected a session.
 REJECTED_BY_SMF = "PDU session establishment rejected by the SMF"

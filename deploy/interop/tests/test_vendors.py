@@ -370,6 +370,15 @@ class Functions(unittest.TestCase):
         result = self.beside("Open5GS NSSF", "registration-5g-aka", "", line)
         self.assertEqual(result, {"verdict": "passed"})
 
+    def test_a_function_is_used_in_each_of_its_cases(self):
+        for vendor_type in self.replacing():
+            function = vendor_type.name.split(" ")[-1]
+            has_registration = "registration-5g-aka" in vendor_type.cases
+            self.assertEqual(has_registration, function not in ("SMF", "UPF", "CHF", "eUPF"))
+            for case in set(vendor_type.cases) - {"registration-5g-aka"}:
+                scenario = [it for it in steps_of(vendor_type, case) if isinstance(it, plan.Write)]
+                self.assertIn('"establish"', scenario[-1].text, f"{vendor_type.name}: {case}")
+
     def test_the_core_asks_the_functions_that_it_could_do_without(self):
         chf = next(it for it in VENDORS if it.name == "free5GC CHF")
         core = harness.core_config(newest(chf, Replay({})), "session-ipv4")

@@ -27,7 +27,7 @@ class Eupf(Martlet):
     name = "eUPF"
     programs = {"eupf": "eupf"}
     kernel_sctp = False
-    cases = ("registration-5g-aka", "session-ipv4", "several-sessions", "idle-and-paging")
+    cases = ("session-ipv4", "several-sessions", "idle-and-paging")
     core = "sbi: { external: [upf] }\n"
     cleanup = [["ip", "link", "del", GATEWAY_END]]
 

@@ -2,11 +2,9 @@
 import re
 from pathlib import Path
 
-import core_log
 import testbed
-from plan import CORE, Expect, Insert, Never, NotSupported
-from plan import OnCore, Registered, StartOnCore, Wait, Write
-from vendors.martlet import Martlet
+from plan import Expect, Insert, OnCore, Registered, StartOnCore, Wait, Write
+from vendors.in_place import InPlace, cases_of
 
 NRF = "http://127.0.0.10:7777"
 ADDRESS = "127.0.0.31"
@@ -163,10 +161,9 @@ def subscriber(imsi):
     }
 
 
-class Function(Martlet):
-    """A function of free5GC. Its cases are registration, a session and deregistration."""
+class Function(InPlace):
+    """A function of free5GC."""
 
-    function = ""
     section = ""
     # The version of the configuration that current versions accept, and no other. That of the
     # file that comes with the program is used where it is below PROGRAMS.
@@ -176,7 +173,6 @@ class Function(Martlet):
     # For its SMF up to 1.2.4, and for its AMF.
     core_udm = "  sdm_v1: true\n  empty_subscriptions: true\n"
     version_pattern = r"free5GC version:\s*([^\s\\]+)"
-    cases = ("registration-5g-aka", "session-ipv4", "deregistration")
 
     def __init__(self, its_testbed, found):
         super().__init__(its_testbed, found)
@@ -255,22 +251,12 @@ configuration:
             Wait(3),
         ]
 
-    def before_core(self):
-        return self.start() if self.function == "nrf" else []
-
     def play(self, *steps, **arguments):
         slice_ = f"{SST}-{SD}"
         gnb = {"slices": [slice_]} | arguments.pop("gnb", {})
         sessions = [{"dnn": "internet", "slice": slice_}]
         ue = {"slices": [slice_], "sessions": sessions} | arguments.pop("ue", {})
         return super().play(*steps, gnb=gnb, ue=ue, first=SUBSCRIBER, **arguments)
-
-    def steps(self, case):
-        if case not in self.cases:
-            return NotSupported("a function of the core alone")
-        # The core does without some functions that fail, such as the PCF.
-        steps = super().steps(case) + [Never(CORE, core_log.SERVICE_FAILED, 1)]
-        return ([] if self.function == "nrf" else self.start()) + steps
 
 
 def of(function, config_version, section="", **members):
@@ -282,6 +268,7 @@ def of(function, config_version, section="", **members):
         "section": section,
         "programs": {function: (function, f"free5gc-{function}")},
         "optional": {"config": f"{function}cfg.yaml"},
+        "cases": cases_of(function),
         "kernel_sctp": function == "amf",
     } | members
     return type(f"Free5gc{function.capitalize()}", (Function,), members)

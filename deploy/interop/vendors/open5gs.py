@@ -4,11 +4,9 @@ Martlet has no SCP and no BSF of its own, so that Open5GS's have none to replace
 """
 import subprocess
 
-import core_log
 import testbed
-from plan import CORE, Cause, Expect, Insert, Never, NotSupported
-from plan import OnCore, Registered, StartOnCore, Write
-from vendors.martlet import Martlet
+from plan import CORE, Cause, Expect, Insert, OnCore, Registered, StartOnCore, Write
+from vendors.in_place import InPlace, cases_of
 
 NRF = "http://127.0.0.10:7777"
 ADDRESS = "127.0.0.30"
@@ -89,14 +87,11 @@ def subscriber(number):
     }
 
 
-class Function(Martlet):
-    """A function of Open5GS. Its cases are registration, a session and deregistration."""
+class Function(InPlace):
+    """A function of Open5GS."""
 
-    function = ""
     section = ""
-    kernel_sctp = False
     mongodb = False
-    cases = ("registration-5g-aka", "session-ipv4", "deregistration")
 
     def __init__(self, its_testbed, found):
         super().__init__(its_testbed, found)
@@ -122,6 +117,8 @@ class Function(Martlet):
         ready = r"\[app\] INFO: \w+ initialize\.\.\.done"
         ready = Registered(self.function.upper()) if is_registered else Expect("function", ready)
         steps = []
+        if self.mongodb:
+            steps.append(Insert(DATABASE, "subscribers", subscriber(1)))
         if self.function == "upf":
             link = f"""\
 ip tuntap add name ogstun mode tun && ip addr add {testbed.GATEWAY}/16 dev ogstun &&
@@ -133,21 +130,6 @@ ip link set ogstun up"""
             StartOnCore("function", [program, "-c", "function.yaml"]),
             ready,
         ]
-
-    def before_core(self):
-        return self.start() if self.function == "nrf" else []
-
-    def steps(self, case):
-        if case not in self.cases:
-            return NotSupported("a function of the core alone")
-        # The core does without some functions that fail, such as the PCF.
-        steps = super().steps(case) + [Never(CORE, core_log.SERVICE_FAILED, 1)]
-        if self.function == "nrf":
-            return steps
-        inserted = []
-        if self.mongodb:
-            inserted = [Insert(DATABASE, "subscribers", subscriber(1))]
-        return inserted + self.start() + steps
 
 
 NO_SELECTION = Cause(
@@ -163,7 +145,8 @@ NO_SELECTION = Cause(
 
 def of(function, section="", kernel_sctp=False, mongodb=False):
     """The class of one function."""
-    known = {case: (NO_SELECTION,) for case in Function.cases} if function == "nssf" else {}
+    cases = cases_of(function)
+    known = {case: (NO_SELECTION,) for case in cases} if function == "nssf" else {}
     members = {
         "name": f"Open5GS {function.upper()}",
         "function": function,
@@ -171,6 +154,7 @@ def of(function, section="", kernel_sctp=False, mongodb=False):
         "programs": {f"open5gs-{function}d": f"open5gs-{function}d"},
         "kernel_sctp": kernel_sctp,
         "mongodb": mongodb,
+        "cases": cases,
         "known": known,
         "cleanup": [["ip", "link", "del", "ogstun"]] if function == "upf" else [],
     }
