@@ -90,7 +90,7 @@ def play(vendor_type, testbed, folder, selected, quiet):
     elif missing := [it for it in vendor_type.modules if not Path("/sys/module", it).exists()]:
         why = f"needs the kernel module {missing[0]}"
     elif getattr(vendor_type, "mongodb", False) and not testbed.mongodb_uri:
-        why = "needs MongoDB: mongod is not installed"
+        why = f"needs MongoDB: {testbed.no_mongodb}"
     if why:
         return None, {case.name: not_run(why) for case in selected}
     vendor = vendor_type(testbed, found)
@@ -243,6 +243,8 @@ def main():
             mongod = find(args.programs, "mongod") or shutil.which("mongod")
             if mongod and not args.mongodb:
                 testbed.start_mongodb(mongod, MONGODB)
+            if testbed.no_mongodb and mongod and not args.mongodb:
+                print(f"{mongod}: {testbed.no_mongodb}", file=sys.stderr)
             for vendor in vendors:
                 played = play(vendor, testbed, args.programs, selected, args.quiet)
                 versions[vendor.name], results[vendor.name] = played

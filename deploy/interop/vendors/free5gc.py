@@ -186,7 +186,12 @@ chf: {{ enabled: {chf} }}
             self.core += "smf: { charging: { mode: offline, on_failure: refuse } }\n"
 
     def version(self):
-        return self.found.get("version", "unknown")
+        program = Path(self.program(self.function))
+        if "version" in self.found or not program.is_file():
+            return self.found.get("version", "unknown")
+        # That of its Go module, if nothing else was linked into it.
+        module = re.search(rb"mod\tgithub\.com/free5gc/\w+\t(v[\w.-]+)", program.read_bytes())
+        return module.group(1).decode() if module else "unknown"
 
     def accepted_version(self):
         """The version of the configuration that the installed program accepts."""
