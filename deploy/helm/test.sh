@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks the chart: `helm lint`, the schema of the values, the manifests of the values in `ci`
-# against Kubernetes' schemas, and that `rendered` is up to date. A test of `martlet` reads the
-# configurations in `rendered` (cli/tests/helm.rs).
+# Checks the chart: `helm lint`, the schema of the values, the manifests of the values in `ci` with
+# kubeconform against the schemas of Kubernetes and of the operators, and that `rendered` is up to
+# date. A test of `martlet` reads the configurations in `rendered` (cli/tests/helm.rs).
 #
 #     deploy/helm/test.sh             check
 #     deploy/helm/test.sh --write     write `rendered`
@@ -9,9 +9,12 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 tools=$PWD/target/helm
 helm=$tools/bin/helm
-if [ ! -x "$helm" ]; then
-    echo "Martlet builds helm 3.22 with Go, and installs kubernetes-validate from PyPI, in $tools."
+PATH=$PATH:/usr/local/go/bin
+if [ ! -x "$helm" ] || [ ! -x "$tools/bin/kubeconform" ]; then
+    echo "Martlet builds helm 3.22 and kubeconform 0.7 with Go, and installs kubernetes-validate" \
+        "from PyPI, which has Kubernetes' schemas, in $tools."
     GOBIN=$tools/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
+    GOBIN=$tools/bin go install github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0
 fi
 if [ ! -x "$tools/python/bin/python" ]; then
     python3 -m venv "$tools/python"
@@ -19,16 +22,47 @@ if [ ! -x "$tools/python/bin/python" ]; then
 fi
 chart=deploy/helm
 failed=0
+# The schemas of the operators are in their Go modules.
+module() { # PATH VERSION: its folder
+    go mod download -json "$1@$2" | sed -n 's/^\s*"Dir": "\(.*\)",$/\1/p'
+}
+schemas=$tools/schemas
+if [ ! -e "$schemas/complete" ]; then
+    cluster=$(module github.com/cloudnative-pg/cloudnative-pg v1.25.0)/config/crd/bases
+    monitor=$(module github.com/prometheus-operator/prometheus-operator v0.85.0)/example
+    kubernetes=$("$tools/python/bin/python" -c \
+        'import os, kubernetes_validate as k; print(os.path.dirname(k.__file__))')
+    "$tools/python/bin/python" "$chart/schemas.py" "$schemas" \
+        "$kubernetes/kubernetes-json-schema/v1.30.0-local-strict" \
+        "$cluster/postgresql.cnpg.io_clusters.yaml" \
+        "$monitor/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"
+    touch "$schemas/complete"
+fi
+conforms() { # FILE
+    "$tools/bin/kubeconform" -strict -schema-location \
+        "$schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json" "$@"
+}
 for values in "$chart"/ci/*.yaml; do
     name=$(basename "$values" .yaml)
     "$helm" lint --strict --quiet "$chart" -f "$values"
     "$helm" template core "$chart" --namespace 5g --kube-version 1.30.0 -f "$values" \
         > "$tools/$name.yaml"
+    conforms -summary "$tools/$name.yaml" || failed=1
     "$tools/python/bin/python" "$chart/check.py" "$tools/$name.yaml"
     if [ "${1:-}" = --write ]; then
         cp "$tools/$name.yaml" "$chart/rendered/$name.yaml"
     elif ! diff -u "$chart/rendered/$name.yaml" "$tools/$name.yaml"; then
         echo "helm: rendered/$name.yaml is old: run deploy/helm/test.sh --write" >&2
+        failed=1
+    fi
+done
+# What kubeconform has to refuse: of Kubernetes, and of both operators.
+for wrong in 's/replicas: 2/replicas: two/' 's/clusterIP: None/clusterIp: None/' \
+    's/method: any/method: most/' 's/endpoints:/endpoint:/'; do
+    sed "$wrong" "$tools/cloudnative-pg.yaml" > "$tools/wrong.yaml"
+    if cmp -s "$tools/cloudnative-pg.yaml" "$tools/wrong.yaml" ||
+        conforms "$tools/wrong.yaml" > /dev/null; then
+        echo "helm: kubeconform accepts $wrong" >&2
         failed=1
     fi
 done
