@@ -90,11 +90,8 @@ fn the_xdp_datapath_forwards_between_plain_veths() {
             eprintln!("{name}");
             let mut rig = PeersRig::plain(&between_peers(XdpMode::Auto), open_datapath);
             let status = rig.datapath().details().to_string();
-            // Before Linux 6.3 the kernel does not report it.
-            if kernel_is_at_least(6, 3) {
-                assert!(status.contains("generic") && !status.contains("native"), "{status}");
-                check(&mut rig);
-            }
+            assert!(status.contains("generic") && !status.contains("native"), "{status}");
+            check(&mut rig);
         });
     }
 }
@@ -171,13 +168,6 @@ fn default_tables_hold_60000_sessions_with_two_urrs() {
         let tables = rig.datapath().details()["tables"].clone();
         assert_eq!(tables["rules"]["used"], 120_000, "{tables}");
     });
-}
-
-/// Whether the kernel has at least this version.
-fn kernel_is_at_least(major: u32, minor: u32) -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
 
 /// Tables have their configured size. However full they are and however fast rules change, a

@@ -13,20 +13,39 @@ pub(super) fn of_port(name: &str, ifindex: u32, configured: XdpMode) -> Option<M
         XdpMode::Generic => return Some(Mode::Generic),
     };
     if !martlet_interface::is_veth(name)
-        || sends_redirected(ifindex) != Some(false)
+        || sends_redirected(ifindex) == Some(true)
         || prepare_other_end(name, ifindex)
     {
         return configured;
     }
     let remedy = "switch GRO on at the other end: ethtool -K INTERFACE gro on";
+    let is_known = sends_redirected(ifindex).is_some();
     match configured {
-        None => {
+        None if is_known => {
             tracing::warn!(
                 interface = name,
                 remedy,
                 "XDP in generic mode: the other end of the veth accepts no redirected packets"
             );
             Some(Mode::Generic)
+        }
+        None => {
+            tracing::warn!(
+                interface = name,
+                remedy = "if the other end has GRO: upf.xdp.mode: native",
+                "XDP in generic mode: before Linux 6.3 the kernel does not report whether the \
+                 other end of the veth accepts redirected packets"
+            );
+            Some(Mode::Generic)
+        }
+        mode if !is_known => {
+            tracing::warn!(
+                interface = name,
+                remedy,
+                "packets are lost if the other end of the veth has no GRO, which the kernel does \
+                 not report before Linux 6.3, and upf.xdp.mode is native"
+            );
+            mode
         }
         mode => {
             tracing::error!(
@@ -48,10 +67,11 @@ fn prepare_other_end(name: &str, ifindex: u32) -> bool {
     let set = |feature, on| martlet_interface::set_feature(&other, feature, on);
     let outcome =
         set(Feature::GenericReceive, true).and_then(|()| set(Feature::TransmitChecksums, false));
-    if let Err(error) = outcome {
+    if let Err(error) = &outcome {
         tracing::warn!(interface = other, %error, "GRO not switched on");
     }
-    let accepts = sends_redirected(ifindex) == Some(true);
+    // Before Linux 6.3 the kernel does not report it; with GRO, the other end accepts frames.
+    let accepts = sends_redirected(ifindex).unwrap_or(outcome.is_ok());
     if accepts {
         tracing::info!(
             interface = other,
