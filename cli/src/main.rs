@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("martlet: {error:#}");
+            eprintln!("martlet: {}", martlet::error_text(&error));
             match error.is::<command::FunctionFailed>() {
                 true => ExitCode::from(command::FunctionFailed::EXIT_CODE),
                 false => ExitCode::FAILURE,

@@ -97,7 +97,10 @@ pub fn on_hangup(reloader: Arc<Mutex<Reloader>>) -> Result<()> {
             let reloaded = reloader.lock().unwrap_or_else(PoisonError::into_inner).reload();
             match reloaded {
                 Ok(done) => tracing::info!("{done}"),
-                Err(error) => tracing::error!("configuration not reloaded: {error:#}"),
+                Err(error) => {
+                    let reason = martlet::error_text(&error);
+                    tracing::error!("configuration not reloaded: {reason}");
+                }
             }
         }
     });

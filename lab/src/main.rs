@@ -79,10 +79,22 @@ fn main() -> ExitCode {
     match start_log(&cli.log).and_then(|()| run(cli.command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("martlet-lab: {error:#}");
+            eprintln!("martlet-lab: {}", text_of(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The text of an error and of its sources on one line, without the sources that a text before them
+/// contains.
+fn text_of(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |all, text| {
+        match all.contains(&text) {
+            true => all,
+            false if all.is_empty() => text,
+            false => format!("{all}: {text}"),
+        }
+    })
 }
 
 fn start_log(level: &str) -> Result<()> {

@@ -19,7 +19,7 @@
 //!     martlet_tasks::spawn(std::future::pending::<()>());
 //!     panic!("a defect");
 //! });
-//! assert_eq!(tasks.failed().await, "main loop panicked");
+//! assert_eq!(tasks.failed().await, "main loop");
 //! tasks.end();
 //! tasks.ended().await;
 //! assert!(tasks.is_empty());

@@ -27,7 +27,7 @@ struct Inner {
     is_ending: AtomicBool,
     /// The last member has ended.
     emptied: Notify,
-    failure: watch::Sender<Option<String>>,
+    failure: watch::Sender<Option<&'static str>>,
     #[cfg(debug_assertions)]
     faults: fault::Faults,
 }
@@ -187,9 +187,9 @@ impl Tasks {
     }
 
     /// Waits until an essential task panics. Returns which one.
-    pub async fn failed(&self) -> String {
+    pub async fn failed(&self) -> &'static str {
         let mut failure = self.0.failure.subscribe();
-        match failure.wait_for(Option::is_some).await.map(|failure| failure.clone()) {
+        match failure.wait_for(Option::is_some).await.map(|failure| *failure) {
             Ok(Some(failure)) => failure,
             // The sender lives as long as these tasks.
             Ok(None) | Err(_) => std::future::pending().await,
@@ -206,7 +206,7 @@ impl Tasks {
                 tracing::error!(nf, task, "essential task panicked");
                 self.0.failure.send_if_modified(|failure| {
                     let is_first = failure.is_none();
-                    failure.get_or_insert_with(|| format!("{task} panicked"));
+                    failure.get_or_insert(task);
                     is_first
                 });
             }

@@ -118,7 +118,8 @@ async fn one_process(
                 Ok(api) => Some(api),
                 Err(error) if northbound::is_needed(&config) => return Err(error),
                 Err(error) => {
-                    tracing::error!("commands cannot reach this core: {error:#}");
+                    let reason = martlet::error_text(&error);
+                    tracing::error!("commands cannot reach this core: {reason}");
                     None
                 }
             }

@@ -145,7 +145,8 @@ async fn upf(config: &Config, environment: &Environment) -> Result<RunningNf> {
             function: None,
         },
         finished: Box::pin(async move {
-            handle.finished().await.map_err(|error| StartError(format!("upf: {error}")))
+            let outcome = handle.finished().await;
+            outcome.map_err(|error| StartError::Failed(error.into()).of("upf"))
         }),
     })
 }

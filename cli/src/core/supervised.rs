@@ -8,6 +8,7 @@ use super::functions::start_again;
 use super::restarts::{Restarts, STABLE, back_off};
 use super::status_entry;
 use crate::config::Config;
+use crate::error_text;
 use anyhow::{Context, Result};
 use martlet_nf::{
     AskSource, Environment, NfHandle, NfIdentity, NotReady, Reload, RunningNf, StartError,
@@ -140,7 +141,8 @@ impl Supervised {
             }
             let failed = Instant::now();
             crashes = if started.elapsed() >= STABLE { 1 } else { crashes.saturating_add(1) };
-            let reason = outcome.err().map_or_else(|| "ended".to_string(), |error| error.0);
+            let reason =
+                outcome.err().map_or_else(|| "ended".to_string(), |error| error.to_string());
             tracing::error!(
                 nf = name, %reason, crashes, pause = ?back_off(crashes),
                 "function crashed, restarting"
@@ -219,7 +221,8 @@ impl Supervised {
             }
             failures += 1;
             *crashes = crashes.saturating_add(1);
-            tracing::error!(nf = name, "function not started again: {error:#}");
+            let reason = error_text(&error);
+            tracing::error!(nf = name, "function not started again: {reason}");
             if failures == MAX_FAILED_STARTS {
                 return Err(error).with_context(|| {
                     format!("{name} cannot be started again in this process, which ends")

@@ -251,7 +251,7 @@ async fn watch(
             match command.spawn(name) {
                 Ok(child) => break child,
                 Err(error) => {
-                    tracing::error!(nf = name, "{error:#}");
+                    tracing::error!(nf = name, "{}", martlet::error_text(&error));
                     crashes = crashes.saturating_add(1);
                 }
             }

@@ -30,7 +30,7 @@ pub(crate) async fn watch(amf: &Arc<Amf>, shutdown: &Shutdown) -> Result<(), Sta
     };
     tokio::select! {
         () = shutdown.wait() => Ok(()),
-        superseded = amf.contexts.watch(revoked) => Err(StartError(superseded.to_string())),
+        superseded = amf.contexts.watch(revoked) => Err(StartError::Superseded(superseded.into())),
     }
 }
 

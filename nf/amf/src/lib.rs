@@ -121,9 +121,7 @@ impl Amf {
         listener: Option<(SctpStack, Listener)>,
     ) -> Result<Arc<Self>, StartError> {
         let served = Served::new(&config)?;
-        let instance_id = context.instance_id().parse();
-        let instance_id =
-            instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
+        let instance_id = context.instance_id().parse()?;
         let concurrency = Concurrency::new(&config.concurrency);
         let (contexts, mut stored) = persisted::open(&config, context.instance_id())?;
         if let Some((stack, _)) = &listener {

@@ -149,8 +149,7 @@ pub(crate) fn open(
     config: &AmfConfig,
     instance_id: &str,
 ) -> Result<(ContextStore, StoredContexts), StartError> {
-    let failed =
-        |error| StartError(format!("{error}; `amf.context_store` configures the database"));
+    let failed = |error| StartError::database("amf.context_store", error);
     let owner = owner(config);
     let (store, mut stored) = ContextStore::open(&config.context_store, &owner).map_err(failed)?;
     if store.is_enabled() {

@@ -131,7 +131,7 @@ pub(crate) enum ServedError {
 
 impl From<ServedError> for StartError {
     fn from(error: ServedError) -> Self {
-        StartError(error.to_string())
+        StartError::Section(error.into())
     }
 }
 

@@ -47,9 +47,7 @@ impl NetworkFunction for Ausf {
     type Config = AusfConfig;
 
     async fn create(config: AusfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let instance_id = context.instance_id().parse::<NfInstanceId>();
-        let instance_id =
-            instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}: write a UUID")))?;
+        let instance_id = context.instance_id().parse::<NfInstanceId>()?;
         let results = ResultConfirmation::new(
             context.clone(),
             instance_id.clone(),

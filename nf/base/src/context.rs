@@ -54,9 +54,7 @@ impl NfContext {
         let mut nrf_roots = Vec::new();
         for text in std::iter::once(&config.nrf).chain(&config.further_nrfs) {
             let Some((root, _)) = ApiRoot::split(text) else {
-                return Err(StartError(format!(
-                    "sbi.nrf: {text:?} is not an API root: write http://HOST:PORT"
-                )));
+                return Err(StartError::NrfRoot(text.clone()));
             };
             nrf_roots.push(root);
         }

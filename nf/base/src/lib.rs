@@ -33,7 +33,7 @@ pub use binding::Binding;
 pub use config::CommonConfig;
 pub use context::NfContext;
 pub use discovery::{Criteria, is_absence};
-pub use error::StartError;
+pub use error::{Cause, StartError};
 pub use failover::{failover_request, refuse_while};
 pub use function::{ConnectedNodes, NetworkFunction};
 pub use martlet_outage::NotReady;

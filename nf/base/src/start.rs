@@ -101,7 +101,7 @@ async fn finished(
     let outcome = tokio::select! {
         biased;
         outcome = &mut work => outcome,
-        task = tasks.failed() => Ok(Err(StartError(task))),
+        task = tasks.failed() => Ok(Err(StartError::EssentialTask(task))),
     };
     for server in servers {
         // The registration ends by itself, after it has deregistered the function.
@@ -109,8 +109,8 @@ async fn finished(
     }
     let name = tasks.name();
     match outcome {
-        Ok(outcome) => outcome.map_err(|e| StartError(format!("{name}: {e}"))),
-        Err(error) => Err(StartError(format!("{name}: {error}"))),
+        Ok(outcome) => outcome.map_err(|error| error.of(name)),
+        Err(error) => Err(StartError::MainLoop(error).of(name)),
     }
 }
 
@@ -142,7 +142,7 @@ async fn start_within<F: NetworkFunction>(
     tasks: &Tasks,
 ) -> Result<RunningNf, StartError> {
     let name = tasks.name();
-    let named = |error: StartError| StartError(format!("{name}: {error}"));
+    let named = |error: StartError| error.of(name);
     let transport = Arc::new(environment.bindings.clone());
     let context =
         NfContext::new(F::TYPE, common, transport, environment.shutdown.clone()).map_err(named)?;
@@ -200,11 +200,9 @@ async fn create<F: NetworkFunction>(
     tasks: &Tasks,
 ) -> Result<Arc<F>, StartError> {
     let created = tasks.handle(F::create(config, context.clone())).await;
-    created.map_err(|end| {
-        StartError(match end {
-            HandlerEnd::Panicked => "panicked at its start".into(),
-            HandlerEnd::Ended => "ended at its start".into(),
-        })
+    created.map_err(|end| match end {
+        HandlerEnd::Panicked => StartError::Panicked,
+        HandlerEnd::Ended => StartError::Ended,
     })?
 }
 
@@ -276,9 +274,7 @@ async fn serve_http(
     span: &Span,
 ) -> Result<JoinHandle<()>, StartError> {
     let name = tasks.name();
-    let failed = |e: std::io::Error| {
-        StartError(format!("{name}: {e}; is another core running? Else change sbi.{name}"))
-    };
+    let failed = |source: std::io::Error| StartError::Sbi { nf: name, source }.of(name);
     Ok(match sockets {
         Some(sockets) => {
             let listener = sockets.bind(&common.authority()).await.map_err(failed)?;

@@ -85,15 +85,14 @@ pub fn start(config: &TracesConfig, process: &str) -> Result<Option<Traces>, Sta
     if config.endpoint.is_empty() {
         return Ok(None);
     }
-    let wrong = |error: String| StartError(format!("traces: {error}; see oam.traces"));
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(Sender::new().map_err(|error| wrong(error.to_string()))?)
+        .with_http_client(Sender::new().map_err(|error| StartError::Traces(error.into()))?)
         .with_protocol(Protocol::HttpBinary)
         .with_endpoint(&config.endpoint)
         .with_timeout(EXPORT_TIMEOUT)
         .build()
-        .map_err(|error| wrong(error.to_string()))?;
+        .map_err(|error| StartError::Traces(error.into()))?;
     let batches = BatchConfigBuilder::default()
         .with_max_queue_size(QUEUE)
         .with_scheduled_delay(Duration::from_millis(config.export_interval_ms))

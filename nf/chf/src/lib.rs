@@ -118,8 +118,7 @@ impl NetworkFunction for Chf {
     type Config = ChfConfig;
 
     async fn create(config: ChfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let failed =
-            |error| StartError(format!("{error}; `chf.context_store` configures the database"));
+        let failed = |error| StartError::database("chf.context_store", error);
         let set = config.set.as_ref();
         let (store, stored) =
             ContextStore::open(&config.context_store, &set::owner(set)).map_err(failed)?;
@@ -157,7 +156,7 @@ impl NetworkFunction for Chf {
             () = shutdown.wait() => Ok(()),
             () = self.observe_leases() => Ok(()),
             superseded = self.store.watch(|id| self.revoked(id)) => {
-                Err(StartError(superseded.to_string()))
+                Err(StartError::Superseded(superseded.into()))
             }
         }
     }

@@ -46,7 +46,8 @@ fn realtime(wanted: RealtimeConfig) -> Result<(), StartError> {
     }
     let wanted = martlet_lcs_realtime::Wanted { fifo, lock_memory, governor };
     let in_force = martlet_lcs_realtime::enter(wanted);
-    let in_force = in_force.map_err(|why| StartError(format!("lmf.user_plane.realtime: {why}")))?;
+    let in_force =
+        in_force.map_err(|error| StartError::config("lmf.user_plane.realtime", error))?;
     tracing::info!(%in_force, "real-time properties set");
     Ok(())
 }

@@ -65,11 +65,10 @@ impl NetworkFunction for Nrf {
             .as_deref()
             .map(access_token::Signer::load)
             .transpose()
-            .map_err(|error| StartError(format!("nrf.token_key: {error}")))?;
+            .map_err(|error| StartError::config("nrf.token_key", error))?;
         let mut state = State { registry, subscriptions };
-        let (store, stored) = persisted::open(&config).map_err(|error| {
-            StartError(format!("{error}; `nrf.context_store` configures the database"))
-        })?;
+        let (store, stored) = persisted::open(&config)
+            .map_err(|error| StartError::database("nrf.context_store", error))?;
         persisted::restore(&mut state, &store, stored);
         Ok(Arc::new(Nrf { context, config, state: Mutex::new(state), signer, store }))
     }

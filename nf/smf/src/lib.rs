@@ -61,10 +61,9 @@ impl NetworkFunction for Smf {
     type Config = SmfConfig;
 
     async fn create(config: SmfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let instance_id = context.instance_id().parse();
-        let instance_id =
-            instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
-        let pools = Pools::new(&config.dnns).map_err(|e| StartError(format!("smf.dnns: {e}")))?;
+        let instance_id = context.instance_id().parse()?;
+        let pools =
+            Pools::new(&config.dnns).map_err(|error| StartError::config("smf.dnns", error))?;
         let (contexts, stored) = persisted::open(&config)?;
         let set = set::open(&config).map_err(persisted::start_error)?;
         let peers = match &set {

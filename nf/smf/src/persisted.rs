@@ -130,7 +130,7 @@ pub struct Stored {
 
 /// The error of a start without the context store.
 pub fn start_error(error: StoreError) -> StartError {
-    StartError(format!("{error}; `smf.context_store` configures the database"))
+    StartError::database("smf.context_store", error)
 }
 
 /// Why a stored session was not restored.

@@ -98,7 +98,7 @@ impl NetworkFunction for Udm {
 
     async fn create(config: UdmConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let sidf = Sidf::new(&config)
-            .map_err(|error| StartError(format!("udm.home_network_keys: {error}")))?;
+            .map_err(|error| StartError::config("udm.home_network_keys", error))?;
         Ok(Arc::new(Udm { context, config, sidf: RwLock::new(sidf) }))
     }
 

@@ -122,8 +122,7 @@ impl NetworkFunction for Udr {
             Some(Path::new(&config.key_file)).filter(|file| !file.as_os_str().is_empty());
         let url = DatabaseUrl::parse(&config.path);
         let opened = Store::open_at(&url, key_file);
-        let store =
-            opened.map_err(|e| StartError(format!("{e}; `udr.path` configures the database")))?;
+        let store = opened.map_err(|error| StartError::database("udr.path", error))?;
         let epoch =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         // Identities differ from those of earlier starts.
@@ -133,7 +132,7 @@ impl NetworkFunction for Udr {
         let store = Arc::new(store);
         let interval = Duration::from_millis(config.flush_interval_ms.into());
         let data = SubscriberData::new(store.clone(), &url, config.connections, interval);
-        let data = data.map_err(|e| StartError(e.to_string()))?;
+        let data = data.map_err(|error| StartError::database("udr.path", error))?;
         let cut_off = CutOff::new();
         Ok(Arc::new(Udr {
             context,

@@ -27,8 +27,8 @@ pub fn prepare_raw_socket(config: &N2Config) -> Result<(), SctpError> {
 ///
 /// The configuration key to change.
 pub(crate) async fn listen(config: &N2Config) -> Result<(SctpStack, Listener), StartError> {
-    let stack =
-        SctpStack::open(choice(config)).map_err(|e| StartError(format!("n2.stack: {e}")))?;
+    let stack = SctpStack::open(choice(config))
+        .map_err(|error| StartError::config("amf.n2.stack", error))?;
     let heartbeat = Duration::from_millis(config.heartbeat_ms.into());
     let options = Options {
         streams: config.streams,
@@ -37,11 +37,8 @@ pub(crate) async fn listen(config: &N2Config) -> Result<(SctpStack, Listener), S
         ..Options::default()
     };
     let (bind, port) = (&config.bind, config.port);
-    let listener = stack.listen(bind, port, &options).await.map_err(|e| {
-        StartError(format!(
-            "n2.bind: cannot listen on {bind:?}, SCTP port {port}: {e}; change amf.n2 in the \
-             configuration"
-        ))
+    let listener = stack.listen(bind, port, &options).await.map_err(|error| {
+        StartError::listen(format!("{bind:?}, SCTP port {port}"), "amf.n2", error)
     })?;
     tracing::info!(address = %listener.local_addr(), sctp = stack.kind(), "listening for gNBs");
     Ok((stack, listener))

@@ -23,8 +23,7 @@ pub(crate) fn guard(
     file: &Path,
     has_operation_scopes: bool,
 ) -> Result<Guard, StartError> {
-    let key = VerifyingKey::load(file)
-        .map_err(|error| StartError(format!("{error}; see sbi.token_key and sbi.pki")))?;
+    let key = VerifyingKey::load(file)?;
     let verified: Mutex<HashMap<String, Claims>> = Mutex::default();
     let instance_id = instance_id.to_string();
     let check = move |method: &http::Method,

@@ -60,21 +60,31 @@ impl PendingConnection {
     }
 }
 
+/// The configured channel is not one of those that are built in.
+#[derive(Debug, thiserror::Error)]
+#[error("no such channel: write auto, quinn or rustls")]
+struct UnknownChannel;
+
 /// The LMF's certificate and key: from files, or self-signed.
 fn identity(config: &UserPlaneConfig) -> Result<Identity, StartError> {
     let read = |path: &std::path::Path| {
-        std::fs::read_to_string(path)
-            .map_err(|error| StartError(format!("lmf.user_plane: {}: {error}", path.display())))
+        std::fs::read_to_string(path).map_err(|source| StartError::File {
+            key: "lmf.user_plane",
+            path: path.into(),
+            source,
+        })
     };
     if let (Some(certificate), Some(key)) = (&config.certificate, &config.key) {
         return Ok(Identity { certificates: read(certificate)?, key: read(key)? });
     }
     let address = config.address.to_string();
     let identity = Identity::self_signed(&[&address, "localhost"]);
-    let identity = identity.map_err(|error| StartError(format!("lmf.user_plane: {error}")))?;
+    let identity = identity.map_err(|error| StartError::config("lmf.user_plane", error))?;
     if let Some(path) = &config.write_certificate {
-        std::fs::write(path, &identity.certificates).map_err(|error| {
-            StartError(format!("lmf.user_plane.write_certificate: {}: {error}", path.display()))
+        std::fs::write(path, &identity.certificates).map_err(|source| StartError::File {
+            key: "lmf.user_plane.write_certificate",
+            path: path.into(),
+            source,
         })?;
     }
     Ok(identity)
@@ -83,25 +93,20 @@ fn identity(config: &UserPlaneConfig) -> Result<Identity, StartError> {
 impl Listener {
     /// Opens the sockets.
     pub(crate) async fn open(config: &UserPlaneConfig) -> Result<Self, StartError> {
-        let invalid =
-            |error: ChannelError| StartError(format!("lmf.user_plane.certificate: {error}"));
-        let bind_error = |transport: &str, at: SocketAddr, error: &dyn std::fmt::Display| {
-            StartError(format!(
-                "cannot listen on {transport} {at} for UEs: {error}; change lmf.user_plane.bind"
-            ))
+        let invalid = |error: ChannelError| StartError::config("lmf.user_plane.certificate", error);
+        let bind_error = |transport: &str, at: SocketAddr, error: std::io::Error| {
+            StartError::listen(format!("{transport} {at} for UEs"), "lmf.user_plane.bind", error)
         };
-        let kinds = config.kinds().ok_or_else(|| {
-            StartError(
-                "lmf.user_plane.channel: no such channel: write auto, quinn or rustls".into(),
-            )
-        })?;
+        let kinds = config
+            .kinds()
+            .ok_or_else(|| StartError::config("lmf.user_plane.channel", UnknownChannel))?;
         let identity = identity(config)?;
         let (mut tls, mut quic, mut at) = (None, None, config.listener());
         for kind in kinds.iter().copied() {
             if let Some(engines) = server_engines(kind, &identity).map_err(invalid)? {
                 let listener = martlet_lcs_channel::tcp::listen(at)
                     .and_then(TcpListener::from_std)
-                    .map_err(|error| bind_error("TCP", at, &error))?;
+                    .map_err(|error| bind_error("TCP", at, error))?;
                 // With port 0, UDP uses the number that TCP got.
                 at = listener.local_addr().unwrap_or(at);
                 tls = Some((kind, listener, engines));
@@ -109,7 +114,7 @@ impl Listener {
                 let options = Options { mtu: config.mtu, ..Options::default() };
                 let listener =
                     AsyncListener::bind(at, &identity, &options).map_err(|error| match error {
-                        ChannelError::Io(error) => bind_error("UDP", at, &error),
+                        ChannelError::Io(error) => bind_error("UDP", at, error),
                         other => invalid(other),
                     })?;
                 quic = Some((kind, listener));

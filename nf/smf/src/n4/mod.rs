@@ -141,12 +141,10 @@ impl N4 {
         keeps_associations: bool,
     ) -> Result<N4, StartError> {
         let n4 = &config.n4;
-        let socket = UdpSocket::bind((n4.bind, n4.port)).await.map_err(|e| {
-            StartError(format!(
-                "N4 cannot bind {}:{}: {e}; `smf.n4` configures both",
-                n4.bind, n4.port
-            ))
-        })?;
+        let at = SocketAddr::new(n4.bind, n4.port);
+        let socket = UdpSocket::bind(at)
+            .await
+            .map_err(|error| StartError::listen(format!("UDP {at} for N4"), "smf.n4", error))?;
         let limits =
             Limits { t1: Duration::from_millis(n4.t1_ms.into()), n1: n4.n1, ..Limits::default() };
         let now =

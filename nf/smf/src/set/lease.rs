@@ -17,7 +17,7 @@ pub async fn watch(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError
     };
     tokio::select! {
         () = shutdown.wait() => Ok(()),
-        superseded = smf.contexts.watch(revoked) => Err(StartError(superseded.to_string())),
+        superseded = smf.contexts.watch(revoked) => Err(StartError::Superseded(superseded.into())),
     }
 }
 
