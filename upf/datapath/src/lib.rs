@@ -20,7 +20,10 @@ pub mod tally;
 pub mod telemetry;
 pub mod unmarked_peers;
 
-pub use error::{CommandError, DatapathError, OpenError};
+pub use error::{
+    Cause, CommandError, DatapathError, InterfaceError, NamespaceError, OpenError, PdrError,
+    ResourceError, SwitchError, TranslationError,
+};
 
 use crate::counters::Counters;
 use crate::telemetry::{

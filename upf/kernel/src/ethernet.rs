@@ -5,8 +5,8 @@ use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lan::Lan;
 use martlet_upf_config::UeToUe;
-use martlet_upf_datapath::DatapathError;
 use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::{DatapathError, ResourceError};
 use martlet_upf_rules::{Flow, Session, SessionKind};
 use std::io::Write;
 use std::sync::Arc;
@@ -25,9 +25,7 @@ impl<O: Egress> Forwarder<O> {
         let found = self.lans.iter().find(|lan| lan.name == name).cloned();
         found.map(Some).ok_or_else(|| {
             let name = String::from_utf8_lossy(name).into_owned();
-            DatapathError::NoResources(format!(
-                "{name:?} is not a network of Ethernet sessions: see upf.n6.ethernet"
-            ))
+            ResourceError::EthernetNetwork { name }.into()
         })
     }
 

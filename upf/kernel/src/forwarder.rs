@@ -18,7 +18,8 @@ use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::{Perimeter, Policy};
 use martlet_upf_datapath::telemetry::{PdrTraffic, TableUsage, Traffic};
 use martlet_upf_datapath::{
-    Buffered, Change, DatapathError, Event, EventSender, Reached, Shaping, Usage,
+    Buffered, Change, DatapathError, Event, EventSender, PdrError, Reached, ResourceError, Shaping,
+    Usage,
 };
 use martlet_upf_rules::{Flow, Prefix, UeAddress};
 use std::cmp::Reverse;
@@ -326,33 +327,27 @@ impl<O: Egress> Forwarder<O> {
     fn free_for(&self, change: &Change<'_>, own: Option<&Arc<Entry>>) -> Result<(), DatapathError> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         if own.is_none() && tables.sessions.len() >= self.limits.sessions {
-            return Err(DatapathError::NoResources(format!(
-                "{} sessions are the limit",
-                self.limits.sessions
-            )));
+            return Err(ResourceError::Sessions { max: self.limits.sessions }.into());
         }
         let taken = |entry: Option<&Arc<Entry>>| {
             entry.is_some_and(|e| own.is_none_or(|own| !Arc::ptr_eq(e, own)))
         };
         for pdr in change.session.pdrs.values() {
-            let failure = |why: String| Err(DatapathError::Pdr { pdr: pdr.id, why });
+            let failure = |why: PdrError| Err(DatapathError::Pdr { pdr: pdr.id, why });
             if let Some(local) = pdr.local.filter(|local| taken(tables.by_teid.get(&local.teid))) {
-                return failure(format!("TEID {:#010x} belongs to another session", local.teid));
+                return failure(PdrError::Teid(local.teid));
             }
             let routed = |route: &&Prefix| {
                 taken(tables.by_route.get(&(Reverse(route.length), route.network)))
             };
             if let Some(route) = pdr.routes().iter().filter(|_| pdr.local.is_none()).find(routed) {
-                return failure(format!(
-                    "{}/{} is routed to another UE",
-                    route.network, route.length
-                ));
+                return failure(PdrError::Route(*route));
             }
             if pdr.local.is_none()
                 && let Some(address) =
                     pdr.ue.iter().find(|address| taken(tables.by_ue.get(address)))
             {
-                return failure(format!("{address:?} belongs to another session"));
+                return failure(PdrError::Address(*address));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The sockets of GTP-U: one for each version of IP that N3 has.
 use martlet_gtpu::PORT;
 use martlet_upf_config::N3Config;
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{InterfaceError, OpenError};
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
@@ -18,14 +18,11 @@ impl Gtpu {
         let second =
             n3.address6.map(|ip| ("upf.n3.address6", SocketAddr::from((ip, n3.address.port()))));
         let all = [("upf.n3.address", n3.address)].into_iter().chain(second);
-        let each = all.map(|(name, address)| match bind(address, buffer) {
+        let each = all.map(|(key, address)| match bind(address, buffer) {
             Ok(socket) => Ok((address.ip(), socket)),
-            Err(error) => Err(OpenError::Interface(format!(
-                "GTP-U cannot be served at {address} ({error}): change {name} to one of this \
-                 machine that no other core uses"
-            ))),
+            Err(source) => Err(InterfaceError::Gtpu { address, key, source }),
         });
-        each.collect::<Result<_, _>>().map(Gtpu)
+        Ok(Gtpu(each.collect::<Result<_, _>>()?))
     }
 
     /// Each socket, with its address.

@@ -4,7 +4,7 @@ use super::lock::lock;
 use super::netlink::Netlink;
 use super::{netns, tun};
 use martlet_upf_config::{UeToUe, UpfConfig};
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{InterfaceError, OpenError};
 use nix::net::if_::if_nametoindex;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -69,11 +69,9 @@ pub(super) fn open<S>(config: &UpfConfig) -> Result<Vec<Arc<Lan<S>>>, OpenError>
                 format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", lan.interface),
                 "1",
             );
-            let failed = |error: std::io::Error| {
-                OpenError::Interface(format!(
-                    "the interface {} cannot be set up: {error}",
-                    lan.interface
-                ))
+            let failed = |source: std::io::Error| InterfaceError::SetUp {
+                interface: lan.interface.clone(),
+                source,
             };
             let index =
                 if_nametoindex(lan.interface.as_str()).map_err(|error| failed(error.into()))?;

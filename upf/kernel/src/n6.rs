@@ -3,7 +3,7 @@ use super::netlink::Netlink;
 use super::tun::Device;
 use super::{netns, tun};
 use martlet_upf_config::{N6Mode, UpfConfig};
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{InterfaceError, OpenError};
 use nix::net::if_::if_nametoindex;
 use std::fs::File;
 
@@ -18,9 +18,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<Device>, OpenError> {
     netns::within(config.n6.netns.as_deref(), || {
         let name = config.n6.interface.as_str();
         let device = tun::create_with(name, config.kernel.offload)?;
-        let failed = |what: &str, error: std::io::Error| {
-            OpenError::Interface(format!("{what} of the interface {name} cannot be set: {error}"))
-        };
+        let failed = |what: &str, error: std::io::Error| InterfaceError::setting(what, name, error);
         // Otherwise the kernel itself sends IPv6 on the device. A kernel without IPv6 lacks this
         // setting.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
@@ -62,15 +60,12 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<Device>, OpenError> {
 /// Creates a TUN device for each network instance.
 pub(super) fn open_instance_devices(config: &UpfConfig) -> Result<Vec<File>, OpenError> {
     netns::within(config.n6.netns.as_deref(), || {
-        let netlink = Netlink::open().map_err(|error| {
-            OpenError::Interface(format!("the network instances of N6 cannot be set up: {error}"))
-        })?;
+        let netlink = Netlink::open().map_err(InterfaceError::NetworkInstances)?;
         let open = |n: usize| {
             let name = super::network_instances::interface(&config.n6, n);
             let device = tun::create(&name)?;
-            let failed = |error: std::io::Error| {
-                OpenError::Interface(format!("the interface {name} cannot be set up: {error}"))
-            };
+            let failed =
+                |source: std::io::Error| InterfaceError::SetUp { interface: name.clone(), source };
             let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
             let index = if_nametoindex(name.as_str()).map_err(|error| failed(error.into()))?;
             netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
@@ -93,15 +88,11 @@ pub fn without_redirects(interface: &str) {
 }
 
 /// Enables forwarding between the interfaces of the machine, or of the namespace.
-pub fn forward() -> Result<(), OpenError> {
+pub fn forward() -> Result<(), InterfaceError> {
     let on = std::fs::read_to_string(FORWARDING).is_ok_and(|value| value.trim() == "1");
     if on {
         return Ok(());
     }
-    std::fs::write(FORWARDING, "1").map_err(|error| {
-        OpenError::Interface(format!(
-            "IP forwarding is off and {FORWARDING} cannot be set to 1 ({error}): set it as root, \
-             or set upf.n6.mode to local"
-        ))
-    })
+    std::fs::write(FORWARDING, "1")
+        .map_err(|source| InterfaceError::Forwarding { file: FORWARDING, source })
 }

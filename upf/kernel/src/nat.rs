@@ -2,7 +2,7 @@
 //! drop.
 use super::netns;
 use martlet_upf_config::{N6Mode, UpfConfig};
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{OpenError, TranslationError};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -10,10 +10,13 @@ use std::process::{Command, Stdio};
 /// N2 would take the packets of a gNB.
 const PORTS: &str = "32768-60999";
 
+/// The commands that remove the rules.
+type Undo = Vec<Vec<String>>;
+
 /// The translation. Dropping it removes the rules.
 pub struct Nat {
     netns: Option<String>,
-    undo: Vec<Vec<String>>,
+    undo: Undo,
 }
 
 /// Sets up the translation if it is configured.
@@ -30,15 +33,9 @@ pub fn open(config: &UpfConfig) -> Result<Option<Nat>, OpenError> {
             if outcome.is_ok() {
                 limit_flows(interface, &pools, config.n6.nat_flows_per_ue);
             }
-            return outcome;
+            return Ok(outcome?);
         }
-        with_iptables(interface, &pools).unwrap_or_else(|| {
-            Err(OpenError::Translation(
-                "upf.n6.mode is nat, and neither `nft` nor `iptables` is installed: install the \
-                 package nftables, or set upf.n6.mode to routing"
-                    .into(),
-            ))
-        })
+        Ok(with_iptables(interface, &pools).unwrap_or(Err(TranslationError::NoProgram))?)
     })?;
     Ok(Some(Nat { netns, undo }))
 }
@@ -66,7 +63,7 @@ fn limit_flows(interface: &str, pools: &[String], max: u32) {
 }
 
 /// `None` if the program is not installed.
-fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, OpenError>> {
+fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Undo, TranslationError>> {
     let table = table_of(interface);
     let pools = pools.join(", ");
     // Created and deleted first, to remove leftovers of an earlier run.
@@ -84,7 +81,7 @@ fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>
     Some(outcome.map(|()| vec![undo.collect()]))
 }
 
-fn with_iptables(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, OpenError>> {
+fn with_iptables(interface: &str, pools: &[String]) -> Option<Result<Undo, TranslationError>> {
     let mut undo = Vec::new();
     let protocols = ["tcp", "udp", "sctp"].map(|name| (format!(" -p {name}"), true));
     let protocols = protocols.into_iter().chain([(String::new(), false)]);
@@ -108,33 +105,29 @@ fn with_iptables(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<Str
 }
 
 /// Runs a program with an input; `None` if it is not installed.
-fn run(words: &[String], input: &str) -> Option<Result<(), OpenError>> {
+fn run(words: &[String], input: &str) -> Option<Result<(), TranslationError>> {
     let (program, arguments) = words.split_first()?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-        Err(error) => {
-            return Some(Err(OpenError::Translation(format!("{program} cannot be run: {error}"))));
+        Err(source) => {
+            return Some(Err(TranslationError::Run { program: program.clone(), source }));
         }
     };
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
     let output = match written.and_then(|()| child.wait_with_output()) {
         Ok(output) => output,
-        Err(error) => {
-            return Some(Err(OpenError::Translation(format!("{program} ended early: {error}"))));
+        Err(source) => {
+            return Some(Err(TranslationError::Ended { program: program.clone(), source }));
         }
     };
     if output.status.success() {
         return Some(Ok(()));
     }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    Some(Err(OpenError::Translation(format!(
-        "UE addresses cannot be translated: {program} failed: {}; set upf.n6.mode to routing to \
-         do without",
-        stderr.trim()
-    ))))
+    let output = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    Some(Err(TranslationError::Failed { program: program.clone(), output }))
 }
 
 impl Drop for Nat {

@@ -1,6 +1,6 @@
 //! Runs code in a named network namespace. Sockets and devices stay in the namespace where they are
 //! created.
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{NamespaceError, OpenError};
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::path::Path;
@@ -12,17 +12,11 @@ const NAMES: &str = "/run/netns";
 pub fn enter(name: Option<&str>) -> Result<(), OpenError> {
     let Some(name) = name else { return Ok(()) };
     let path = Path::new(NAMES).join(name);
-    let namespace = File::open(&path).map_err(|error| {
-        OpenError::Namespace(format!(
-            "the network namespace {name} cannot be opened ({error}): create it with `ip netns \
-             add {name}`"
-        ))
-    })?;
-    setns(namespace, CloneFlags::CLONE_NEWNET).map_err(|error| {
-        OpenError::Namespace(format!(
-            "the network namespace {name} cannot be entered ({error}): run as root"
-        ))
-    })
+    let namespace =
+        File::open(&path).map_err(|source| NamespaceError::Open { name: name.into(), source })?;
+    setns(namespace, CloneFlags::CLONE_NEWNET)
+        .map_err(|error| NamespaceError::Enter { name: name.into(), source: error.into() })?;
+    Ok(())
 }
 
 /// Runs `act` on a new thread in a namespace; without a name, on this thread.
@@ -37,6 +31,5 @@ pub fn within<T: Send>(
         enter(name)?;
         act()
     };
-    std::thread::scope(|scope| scope.spawn(work).join())
-        .unwrap_or_else(|_| Err(OpenError::Threads("a thread panicked".into())))
+    std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or(Err(OpenError::Panicked))
 }

@@ -2,7 +2,7 @@
 //! rule selects a routing table with the instance's default route.
 use super::netlink::Netlink;
 use martlet_upf_config::{N6Config, UpfConfig};
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{InterfaceError, OpenError};
 use nix::net::if_::if_nametoindex;
 use std::net::Ipv4Addr;
 
@@ -29,20 +29,17 @@ impl NetworkInstances {
         super::netns::within(config.n6.netns.as_deref(), || {
             for (n, instance) in (1..).zip(&config.n6.network_instances) {
                 let enters = interface(&config.n6, n);
-                let failed = |what: &str, error: std::io::Error| {
-                    OpenError::Interface(format!(
-                        "{what} of the network instance {} (upf.n6.network_instances[{}]) cannot \
-                         be set: {error}",
-                        instance.network_instance,
-                        n - 1
-                    ))
+                let failed = |what: &str, error: std::io::Error| InterfaceError::NetworkInstance {
+                    setting: what.into(),
+                    name: instance.network_instance.clone(),
+                    index: n - 1,
+                    source: error,
                 };
                 let oif = if_nametoindex(instance.interface.as_str()).map_err(|_| {
-                    OpenError::Interface(format!(
-                        "there is no interface {}: change upf.n6.network_instances[{}].interface",
-                        instance.interface,
-                        n - 1
-                    ))
+                    InterfaceError::Missing {
+                        interface: instance.interface.clone(),
+                        key: format!("upf.n6.network_instances[{}].interface", n - 1),
+                    }
                 })?;
                 let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
                 // Packets to UEs leave by another interface, so the reverse path filter must be
@@ -89,15 +86,10 @@ impl Drop for NetworkInstances {
         }
         let made = std::mem::take(&mut self.made);
         let undone = super::netns::within(self.netns.as_deref(), move || {
-            let netlink =
-                Netlink::open().map_err(|error| OpenError::Interface(error.to_string()))?;
+            let netlink = Netlink::open().map_err(InterfaceError::Route)?;
             for (enters, table) in made {
-                netlink
-                    .rule(false, &enters, table)
-                    .map_err(|error| OpenError::Interface(error.to_string()))?;
-                netlink
-                    .no_default_route(table)
-                    .map_err(|error| OpenError::Interface(error.to_string()))?;
+                netlink.rule(false, &enters, table).map_err(InterfaceError::Route)?;
+                netlink.no_default_route(table).map_err(InterfaceError::Route)?;
             }
             Ok(())
         });

@@ -2,8 +2,8 @@
 //! interfaces, which are followed as they change.
 use super::netns;
 use martlet_upf_config::{AllowedService, Network, ServiceProtocol, SourceCheck, UpfConfig};
-use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::perimeter::{OwnAddress, Perimeter, Policy, Service, Sources};
+use martlet_upf_datapath::{InterfaceError, OpenError};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -105,9 +105,7 @@ fn all_addresses(config: &UpfConfig) -> Result<BTreeSet<OwnAddress>, OpenError> 
     let mut all = BTreeSet::new();
     for netns in namespaces(config) {
         all.extend(netns::within(netns, || {
-            own_addresses(&network_instances).map_err(|error| {
-                OpenError::Interface(format!("the addresses of interfaces are not known: {error}"))
-            })
+            Ok(own_addresses(&network_instances).map_err(InterfaceError::Addresses)?)
         })?);
     }
     Ok(all)
@@ -152,14 +150,13 @@ pub fn follow(config: &UpfConfig) -> Result<(Arc<Perimeter>, Watcher), OpenError
 
 impl Watcher {
     fn start(perimeter: &Arc<Perimeter>, config: &UpfConfig) -> Result<Watcher, OpenError> {
-        let failed = |error: io::Error| OpenError::Threads(error.to_string());
         let sockets: Vec<OwnedFd> = namespaces(config)
             .into_iter()
-            .map(|netns| netns::within(netns, || changes().map_err(failed)))
+            .map(|netns| netns::within(netns, || Ok(changes().map_err(InterfaceError::Addresses)?)))
             .collect::<Result<_, _>>()?;
         // Changes from here on are reported.
         perimeter.set_own(all_addresses(config)?);
-        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        let (stop, stopped) = UnixStream::pair().map_err(OpenError::Threads)?;
         let (perimeter, config) = (perimeter.clone(), config.clone());
         let work = move || {
             while wait(&sockets, &stopped) {
@@ -172,7 +169,7 @@ impl Watcher {
             }
         };
         let thread = std::thread::Builder::new().name("upf-addresses".into()).spawn(work);
-        Ok(Watcher { stop: Some(stop), thread: Some(thread.map_err(failed)?) })
+        Ok(Watcher { stop: Some(stop), thread: Some(thread.map_err(OpenError::Threads)?) })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::lock::lock;
 use crate::outgoing::{Lost, Outgoing, write_one};
 use crate::tun::Device;
 use martlet_upf_config::{Offload, UpfConfig};
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{InterfaceError, OpenError};
 use martlet_upf_rules::Prefix;
 use std::cell::RefCell;
 use std::fs::File;
@@ -129,12 +129,10 @@ impl Egress for Sockets {
         let (netns, name) = &self.n6;
         let done = netns::within(netns.as_deref(), || {
             let index = nix::net::if_::if_nametoindex(name.as_str())
-                .map_err(|error| OpenError::Interface(error.to_string()))?;
-            let netlink =
-                Netlink::open().map_err(|error| OpenError::Interface(error.to_string()))?;
-            netlink
-                .route(index, route.network, route.length, here)
-                .map_err(|error| OpenError::Interface(error.to_string()))
+                .map_err(|error| InterfaceError::Route(error.into()))?;
+            let netlink = Netlink::open().map_err(InterfaceError::Route)?;
+            let set = netlink.route(index, route.network, route.length, here);
+            Ok(set.map_err(InterfaceError::Route)?)
         });
         if let Err(error) = done {
             tracing::warn!(

@@ -56,8 +56,7 @@ impl Threads {
         forwarder: &Arc<Forwarder<Sockets>>,
         failure: mpsc::Sender<String>,
     ) -> Result<Self, OpenError> {
-        let failed = |error: io::Error| OpenError::Threads(error.to_string());
-        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        let (stop, stopped) = UnixStream::pair().map_err(OpenError::Threads)?;
         let stopped = Arc::new(stopped);
         let is_stopped = Arc::new(AtomicBool::new(false));
         let n3 = N3End { forwarder: forwarder.clone(), is_stopped: is_stopped.clone() };
@@ -67,12 +66,14 @@ impl Threads {
             let (stopped, is_stopped) = (stopped.clone(), is_stopped.clone());
             threads
                 .spawn("upf-n3", failure, move || from_n3(&n3, local, &stopped, &is_stopped))
-                .map_err(failed)?;
+                .map_err(OpenError::Threads)?;
         }
         let n6 = forwarder.clone();
-        threads.read_lans(forwarder, &stopped, &failure).map_err(failed)?;
+        threads.read_lans(forwarder, &stopped, &failure).map_err(OpenError::Threads)?;
         if n6.egress.device.is_some() {
-            threads.spawn("upf-n6", failure, move || from_n6(&n6, &stopped)).map_err(failed)?;
+            threads
+                .spawn("upf-n6", failure, move || from_n6(&n6, &stopped))
+                .map_err(OpenError::Threads)?;
         }
         Ok(threads)
     }
@@ -82,10 +83,9 @@ impl Threads {
         forwarder: &Arc<Forwarder<O>>,
         failure: mpsc::Sender<String>,
     ) -> Result<Self, OpenError> {
-        let failed = |error: io::Error| OpenError::Threads(error.to_string());
-        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        let (stop, stopped) = UnixStream::pair().map_err(OpenError::Threads)?;
         let mut threads = Threads { stop: Some(stop), n3: None, threads: Vec::new() };
-        threads.read_lans(forwarder, &Arc::new(stopped), &failure).map_err(failed)?;
+        threads.read_lans(forwarder, &Arc::new(stopped), &failure).map_err(OpenError::Threads)?;
         Ok(threads)
     }
 

@@ -1,19 +1,19 @@
 //! A TUN device: a network interface whose packets this process reads and writes.
 use martlet_upf_config::Offload;
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::InterfaceError;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
 /// Creates a nonblocking device in the calling thread's network namespace. It ends with the file.
-pub(super) fn create(name: &str) -> Result<File, OpenError> {
+pub(super) fn create(name: &str) -> Result<File, InterfaceError> {
     open(name, libc::IFF_TUN)
 }
 
 /// The same, with superframes if `offload` requests them and the kernel supports them: see
 /// [`offload`](super::offload).
-pub(super) fn create_with(name: &str, offload: Offload) -> Result<Device, OpenError> {
+pub(super) fn create_with(name: &str, offload: Offload) -> Result<Device, InterfaceError> {
     let has_header = offload == Offload::Auto;
     let header = if has_header { libc::IFF_VNET_HDR } else { 0 };
     let file = open(name, libc::IFF_TUN | header)?;
@@ -49,23 +49,16 @@ pub(super) struct Device {
 }
 
 /// The same for frames.
-pub(super) fn create_tap(name: &str) -> Result<File, OpenError> {
+pub(super) fn create_tap(name: &str) -> Result<File, InterfaceError> {
     open(name, libc::IFF_TAP)
 }
 
-fn open(name: &str, kind: libc::c_int) -> Result<File, OpenError> {
+fn open(name: &str, kind: libc::c_int) -> Result<File, InterfaceError> {
     let mut open = OpenOptions::new();
     open.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
-    let file = open.open("/dev/net/tun").map_err(|error| {
-        OpenError::Interface(match error.kind() {
-            io::ErrorKind::NotFound => {
-                "/dev/net/tun is missing: load the module with `modprobe tun`".to_string()
-            }
-            _ => format!(
-                "/dev/net/tun cannot be opened ({error}): run as root, or with the capability \
-                 CAP_NET_ADMIN"
-            ),
-        })
+    let file = open.open("/dev/net/tun").map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => InterfaceError::NoTun,
+        _ => InterfaceError::Tun(error),
     })?;
     // SAFETY: `ifreq` is plain data for which all zeroes is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -80,23 +73,12 @@ fn open(name: &str, kind: libc::c_int) -> Result<File, OpenError> {
     // call; the file is open.
     let outcome = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) };
     if outcome != 0 {
-        let error = io::Error::last_os_error();
-        return Err(OpenError::Interface(match error.raw_os_error() {
-            Some(libc::EBUSY) => {
-                format!(
-                    "the interface {name} is in use by another process: end that, or change \
-                     upf.n6.interface"
-                )
-            }
-            Some(libc::EPERM) => {
-                format!(
-                    "no permission to create the interface {name}: run as root, or with the \
-                     capability \
-                     CAP_NET_ADMIN"
-                )
-            }
-            _ => format!("the interface {name} cannot be created: {error}"),
-        }));
+        let (source, interface) = (io::Error::last_os_error(), name.to_string());
+        return Err(match source.raw_os_error() {
+            Some(libc::EBUSY) => InterfaceError::InUse { interface },
+            Some(libc::EPERM) => InterfaceError::NoPermission { interface },
+            _ => InterfaceError::Create { interface, source },
+        });
     }
     Ok(file)
 }

@@ -34,7 +34,7 @@ impl From<DatapathError> for Rejection {
             DatapathError::Pdr { pdr, .. } => {
                 (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(pdr)))
             }
-            DatapathError::Failed(_) => (Cause::SYSTEM_FAILURE, None),
+            DatapathError::TableNotMapped => (Cause::SYSTEM_FAILURE, None),
         };
         Rejection { cause, offending: None, failed, why }
     }

@@ -203,7 +203,7 @@ fn full_tables_reject_only_sessions_above_the_limit() {
         carries(&mut rig);
         let rejected =
             |rig: &mut SocketRig, session| match rig.datapath().apply(&Change::to(&session)) {
-                Err(DatapathError::NoResources(why)) => why,
+                Err(DatapathError::NoResources(why)) => why.to_string(),
                 other => panic!("{other:?}"),
             };
         let more = session(&rig, 1000, 1000, ue(1000));

@@ -4,7 +4,7 @@ use super::process::Process;
 use martlet_switch_control::client::{Client, ClientError};
 use martlet_switch_control::model::{MeterSetting, TableEntry, Update};
 use martlet_upf_config::SwitchConfig;
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{OpenError, SwitchError};
 use martlet_upf_kernel::netns;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -58,10 +58,7 @@ impl Controller {
             let prepared = netns::enter(config.netns.as_deref()).and_then(|()| {
                 let process = config.run.as_ref().map(|run| Process::start(run, &config));
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                Ok((
-                    process.transpose()?,
-                    runtime.map_err(|error| OpenError::Threads(error.to_string()))?,
-                ))
+                Ok((process.transpose()?, runtime.map_err(OpenError::Threads)?))
             });
             match prepared {
                 Ok((process, runtime)) => {
@@ -72,10 +69,8 @@ impl Controller {
             }
         };
         let thread = std::thread::Builder::new().name("upf-switch".into()).spawn(work);
-        let thread = thread.map_err(|error| OpenError::Threads(error.to_string()))?;
-        started
-            .recv()
-            .map_err(|_| OpenError::Threads("the controller of the switch ended".into()))??;
+        let thread = thread.map_err(OpenError::Threads)?;
+        started.recv().map_err(|_| SwitchError::ControllerEnded)??;
         Ok(Controller { jobs: Some(jobs), thread: Some(thread) })
     }
 

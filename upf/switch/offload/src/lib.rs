@@ -38,7 +38,8 @@ use martlet_upf_datapath::telemetry::{
     InterfaceLoss, PdrTraffic, TableUsage, TraceBatch, TraceRequest, Traffic,
 };
 use martlet_upf_datapath::{
-    Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping, Usage,
+    Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping,
+    SwitchError, Usage,
 };
 use prometheus::{IntGauge, register_int_gauge};
 use state::{Environment, State};
@@ -75,7 +76,7 @@ impl SwitchDatapath {
         // Initialised here, since its first use is under a lock that metrics collection needs.
         LazyLock::force(&SESSIONS);
         let program = martlet_p4c_swx::compile(martlet_switch_control::UPF)
-            .map_err(|error| OpenError::Switch(format!("upf_pna.p4:{error}")))?;
+            .map_err(|error| SwitchError::Program(error.into()))?;
         let xdp = config.switch.native == DatapathChoice::Xdp;
         let burst = if xdp { config.xdp.mbr_burst() } else { config.kernel.mbr_burst() };
         let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };

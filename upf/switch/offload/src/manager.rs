@@ -48,7 +48,7 @@ impl Manager {
         let thread = std::thread::Builder::new()
             .name("upf-offload".into())
             .spawn(move || run(&state, &stop_in_thread));
-        let thread = thread.map_err(|error| OpenError::Threads(error.to_string()))?;
+        let thread = thread.map_err(OpenError::Threads)?;
         Ok(Manager { stop, thread: Some(thread) })
     }
 }

@@ -1,6 +1,6 @@
 //! The switch process, which the UPF starts and ends.
 use martlet_upf_config::{SwitchConfig, SwitchRun};
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::SwitchError;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::path::PathBuf;
@@ -28,21 +28,18 @@ fn program(run: &SwitchRun) -> PathBuf {
     run.program.clone().or(adjacent).unwrap_or_else(|| NAME.into())
 }
 
-fn spawn(command: &mut Command) -> Result<Child, OpenError> {
-    command.spawn().map_err(|error| {
-        OpenError::Switch(format!(
-            "cannot start the switch {} ({error}): build martlet-switch, or set \
-             upf.switch.run.program",
-            command.get_program().to_string_lossy()
-        ))
+fn spawn(command: &mut Command) -> Result<Child, SwitchError> {
+    command.spawn().map_err(|source| SwitchError::Start {
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
     })
 }
 
 impl Process {
-    pub fn start(run: &SwitchRun, config: &SwitchConfig) -> Result<Process, OpenError> {
+    pub fn start(run: &SwitchRun, config: &SwitchConfig) -> Result<Process, SwitchError> {
         let program = program(run);
         martlet_switch_control::build::check(&program)
-            .map_err(|why| OpenError::Switch(format!("{why}; or set upf.switch.run.program")))?;
+            .map_err(|error| SwitchError::Build(error.into()))?;
         let mut command = Command::new(program);
         command.args([
             "run",

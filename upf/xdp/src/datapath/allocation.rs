@@ -2,7 +2,7 @@
 use super::state::State;
 use super::usage::RuleSlot;
 use crate::loader::Programs;
-use martlet_upf_datapath::DatapathError;
+use martlet_upf_datapath::{DatapathError, ResourceError};
 
 /// Table entries allocated by a change.
 #[derive(Default)]
@@ -32,6 +32,6 @@ impl Allocation {
 }
 
 /// The error for a table without a free entry.
-pub(super) fn full(table: &str) -> DatapathError {
-    DatapathError::NoResources(format!("the table of {table} is full: make upf.xdp.{table} larger"))
+pub(super) fn full(table: &'static str) -> DatapathError {
+    ResourceError::TableFull { table }.into()
 }

@@ -13,7 +13,7 @@ use super::usage::{Account, Clock, InstalledRule, RuleSlot};
 use crate::loader::types::{self, rule_flag};
 use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::telemetry::Volume;
-use martlet_upf_datapath::{Change, DatapathError, Usage};
+use martlet_upf_datapath::{Change, DatapathError, PdrError, Usage};
 use martlet_upf_kernel::handed_over::{HandedOver, UrrHandedOver};
 use martlet_upf_kernel::network_instances::network_instance_of;
 use martlet_upf_rules::{ById, Direction, Session, shared};
@@ -37,9 +37,7 @@ impl Forwarder {
     fn apply_rules(&self, change: &Change<'_>) -> Result<(), DatapathError> {
         let session = change.session;
         if self.programs.tables_failed() {
-            return Err(DatapathError::Failed(
-                "a table of the XDP programs cannot be mapped: raise vm.max_map_count".into(),
-            ));
+            return Err(DatapathError::TableNotMapped);
         }
         let mut plan = plan(session, self.require_qfi)?;
         let state = &mut *self.lock();
@@ -130,18 +128,15 @@ impl Forwarder {
             if in_use {
                 let pdr =
                     rules.first().and_then(|(n, _)| plan.rules.get(*n)).map_or(0, |rule| rule.pdr);
-                let what = match lookup_key {
-                    LookupKey::Teid(teid) => format!("TEID {teid:#010x}"),
-                    LookupKey::Ue(address) => format!("{address:?}"),
+                let why = match lookup_key {
+                    LookupKey::Teid(teid) => PdrError::Teid(*teid),
+                    LookupKey::Ue(address) => PdrError::Address(*address),
                     LookupKey::Route4(..) | LookupKey::Route6(..) => match lookup_key.route() {
-                        Some(route) => format!("the network {}/{}", route.network, route.length),
+                        Some(route) => PdrError::Route(route),
                         None => continue,
                     },
                 };
-                return Err(DatapathError::Pdr {
-                    pdr,
-                    why: format!("{what} belongs to another session"),
-                });
+                return Err(DatapathError::Pdr { pdr, why });
             }
         }
         Ok(())

@@ -97,12 +97,8 @@ impl Captures {
             return Err(CommandError::CaptureActive);
         }
         *self = Captures::default();
-        let failed = |error: io::Error| {
-            CommandError::Failed(format!(
-                "a capture cannot be written to {}: {error}; change upf.telemetry.captures",
-                folder.display()
-            ))
-        };
+        let failed =
+            |source: io::Error| CommandError::CaptureFile { folder: folder.into(), source };
         let (file, path) = CaptureFile::create(folder, request).map_err(failed)?;
         let shared = Arc::new(CaptureShared::new(path));
         let writer = Arc::new(Mutex::new(Writer { file, ended: None }));
@@ -111,7 +107,7 @@ impl Captures {
         let ring = forwarder
             .programs
             .captured(take)
-            .map_err(|error| CommandError::Failed(error.to_string()))?;
+            .map_err(|error| CommandError::Programs(error.into()))?;
         // Drops packets of a previous capture: a program may see its end with a delay.
         let _ = ring.consume();
         let before = forwarder.programs.lanes().map_or(0, |lane| lane.capture_missed);

@@ -3,7 +3,7 @@ use super::filters::{self, Compiled};
 use super::unsupported::Unsupported;
 use crate::loader::types::{rule, rule_cold, rule_flag as r};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
-use martlet_upf_datapath::DatapathError;
+use martlet_upf_datapath::{DatapathError, PdrError, ResourceError};
 use martlet_upf_rules::{Action, Direction, Far, Pdr, Prefix, Session, UeAddress, Urr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -90,10 +90,7 @@ pub(super) fn plan(session: &Session, require_qfi: bool) -> Result<Plan, Datapat
     let mut limits: Vec<Limit> = measuring.flat_map(limits_of).collect();
     limits.shrink_to_fit();
     if limits.len() > 256 {
-        return Err(DatapathError::NoResources(format!(
-            "{} volume limits in a session, 256 are possible",
-            limits.len()
-        )));
+        return Err(ResourceError::VolumeLimits { count: limits.len(), max: 256 }.into());
     }
     let mut by_precedence: Vec<&Pdr> = session.pdrs.values().collect();
     by_precedence.sort_by_key(|pdr| (pdr.precedence, pdr.id));
@@ -106,7 +103,7 @@ pub(super) fn plan(session: &Session, require_qfi: bool) -> Result<Plan, Datapat
     };
     let (ue, routed) = (session.ue_addresses(), !session.routes().is_empty());
     for pdr in by_precedence {
-        let reject = |why: Unsupported| DatapathError::Pdr { pdr: pdr.id, why: why.to_string() };
+        let reject = |why: Unsupported| rejected(pdr, why);
         let Some(far) = session.fars.get(&pdr.far) else { continue };
         let mut planned = planned(session, pdr, far, (&ue, routed), &plan.limits)?;
         if default_flows.contains(&pdr.id) {
@@ -145,6 +142,10 @@ pub(super) fn plan(session: &Session, require_qfi: bool) -> Result<Plan, Datapat
     Ok(plan)
 }
 
+fn rejected(pdr: &Pdr, why: Unsupported) -> DatapathError {
+    DatapathError::Pdr { pdr: pdr.id, why: PdrError::Unsupported(why.into()) }
+}
+
 fn limits_of(urr: &Urr) -> impl Iterator<Item = Limit> + use<> {
     let threshold = urr.volume_threshold.filter(|_| urr.triggers.has(ReportingTriggers::VOLTH));
     let id = urr.id;
@@ -167,7 +168,7 @@ fn planned(
     ue: (&BTreeSet<UeAddress>, bool),
     limits: &[Limit],
 ) -> Result<Planned, DatapathError> {
-    let reject = |why: Unsupported| DatapathError::Pdr { pdr: pdr.id, why: why.to_string() };
+    let reject = |why: Unsupported| rejected(pdr, why);
     let direction = pdr.direction();
     let mut rule = rule::default();
     let mut rest = rule_cold { pdr: u32::from(pdr.id), ..Default::default() };

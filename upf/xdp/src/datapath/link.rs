@@ -3,7 +3,7 @@
 use crate::loader::LINK_MAC;
 use martlet_interface::Feature;
 use martlet_upf_config::{N6Mode, Pool, UpfConfig};
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{InterfaceError, OpenError};
 use martlet_upf_kernel::n6::{forward, without_redirects};
 use martlet_upf_kernel::netlink::Netlink;
 use nix::net::if_::if_nametoindex;
@@ -44,16 +44,14 @@ pub(super) fn network_instance_names(config: &UpfConfig, n: usize) -> (String, S
 impl Link {
     pub fn open(config: &UpfConfig) -> Result<Link, OpenError> {
         let (outer, inner) = names(config);
-        let failed = |what: &str, error: io::Error| {
-            OpenError::Interface(format!("{what} of the interface {outer} cannot be set: {error}"))
-        };
+        let failed = |what: &str, error: io::Error| InterfaceError::setting(what, &outer, error);
         let name = own(&outer)?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
         if let Ok(old) = if_nametoindex(outer.as_str()) {
             if martlet_interface::address(&outer).map_err(|error| failed("the address", error))?
                 != LINK_MAC
             {
-                return Err(in_use(&outer));
+                return Err(in_use(&outer).into());
             }
             // Left by an earlier run that was killed.
             netlink.delete(old).map_err(|error| failed("the end", error))?;
@@ -61,16 +59,9 @@ impl Link {
         netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(
             |error| match error.raw_os_error() {
                 Some(libc::EEXIST) => in_use(&inner),
-                Some(libc::EOPNOTSUPP) => OpenError::Interface(
-                    "the kernel has no veth: load the module with `modprobe veth`".into(),
-                ),
-                Some(libc::EPERM) => OpenError::Interface(format!(
-                    "the interface {outer} may not be created: run as root, or with the \
-                     capability CAP_NET_ADMIN"
-                )),
-                _ => OpenError::Interface(format!(
-                    "the interface {outer} cannot be created: {error}"
-                )),
+                Some(libc::EOPNOTSUPP) => InterfaceError::NoVeth,
+                Some(libc::EPERM) => InterfaceError::NoPermission { interface: outer.clone() },
+                _ => InterfaceError::Create { interface: outer.clone(), source: error },
             },
         )?;
         let index =
@@ -91,12 +82,11 @@ impl Link {
         }
         for n in 1..=config.n6.network_instances.len() {
             let (outer, inner) = network_instance_names(config, n);
-            let failed = |error: io::Error| {
-                OpenError::Interface(format!("the interface {outer} cannot be created: {error}"))
-            };
+            let failed =
+                |source: io::Error| InterfaceError::Create { interface: outer.clone(), source };
             if let Ok(old) = if_nametoindex(outer.as_str()) {
                 if martlet_interface::address(&outer).map_err(failed)? != LINK_MAC {
-                    return Err(in_use(&outer));
+                    return Err(in_use(&outer).into());
                 }
                 netlink.delete(old).map_err(failed)?;
             }
@@ -212,20 +202,18 @@ fn is_ours(address: Ipv4Addr) -> bool {
     })
 }
 
-fn in_use(name: &str) -> OpenError {
-    OpenError::Interface(format!(
-        "the interface {name} is in use by another process: end that, or change upf.n6.interface"
-    ))
+fn in_use(name: &str) -> InterfaceError {
+    InterfaceError::InUse { interface: name.into() }
 }
 
 /// Two processes of one network namespace cannot both have the name.
-fn own(outer: &str) -> Result<Socket, OpenError> {
+fn own(outer: &str) -> Result<Socket, InterfaceError> {
     let bound = Socket::new(Domain::UNIX, Type::DGRAM, None).and_then(|socket| {
         socket.bind(&SockAddr::unix(format!("\0martlet-upf-{outer}"))?)?;
         Ok(socket)
     });
     bound.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => in_use(outer),
-        _ => OpenError::Interface(format!("the interface {outer} cannot be claimed: {error}")),
+        _ => InterfaceError::Claim { interface: outer.into(), source: error },
     })
 }

@@ -5,7 +5,7 @@ use super::compile::{LookupKey, Plan};
 use super::filters;
 use super::state::State;
 use crate::loader::types::{self, rule_flag};
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::InterfaceError;
 use martlet_upf_kernel::netlink::Netlink;
 use martlet_upf_kernel::netns;
 use martlet_upf_rules::{Prefix, UeAddress};
@@ -154,11 +154,9 @@ impl Forwarder {
         }
         let Some((netns, outer)) = &self.n6 else { return };
         let done = netns::within(netns.as_deref(), || {
-            let netlink =
-                Netlink::open().map_err(|error| OpenError::Interface(error.to_string()))?;
-            netlink
-                .route(*outer, route.network, route.length, leads_to.is_some())
-                .map_err(|error| OpenError::Interface(error.to_string()))
+            let netlink = Netlink::open().map_err(InterfaceError::Route)?;
+            let set = netlink.route(*outer, route.network, route.length, leads_to.is_some());
+            Ok(set.map_err(InterfaceError::Route)?)
         });
         if let Err(error) = done {
             let here = leads_to.is_some();

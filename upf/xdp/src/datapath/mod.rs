@@ -69,8 +69,8 @@ use martlet_upf_datapath::telemetry::{
     Traffic,
 };
 use martlet_upf_datapath::{
-    Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping,
-    Signals, TeidFilter, Usage,
+    Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, PdrError,
+    Shaping, Signals, TeidFilter, Usage,
 };
 use martlet_upf_kernel::gtpu::Gtpu;
 use martlet_upf_kernel::network_instances::NetworkInstances;
@@ -263,8 +263,7 @@ impl Datapath for XdpDatapath {
         }
         if frames.has_keys_of(session) {
             let pdr = session.pdrs.keys().next().copied().unwrap_or_default();
-            let why = "has a tunnel or address of another session".into();
-            return Err(DatapathError::Pdr { pdr, why });
+            return Err(DatapathError::Pdr { pdr, why: PdrError::InUse });
         }
         drop(frames);
         self.forwarder.apply(change)
@@ -404,7 +403,7 @@ impl Datapath for XdpDatapath {
     }
 
     fn renew(&self, sample: Option<u32>) -> Result<(), CommandError> {
-        XdpDatapath::renew(self, sample).map_err(|error| CommandError::Failed(error.to_string()))
+        XdpDatapath::renew(self, sample).map_err(|error| CommandError::Programs(error.into()))
     }
 
     fn fullness(&self) -> u8 {

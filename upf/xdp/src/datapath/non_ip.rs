@@ -8,7 +8,7 @@ use crate::loader::LINK_MAC;
 use crate::loader::types::{rule, rule_cold, rule_flag};
 use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::signalling::Reply;
-use martlet_upf_datapath::{Change, DatapathError, Usage};
+use martlet_upf_datapath::{Change, DatapathError, PdrError, ResourceError, Usage};
 use martlet_upf_kernel::frame::HEADROOM;
 use martlet_upf_kernel::non_ip::{NonIpSessions, ToNetwork};
 use martlet_upf_rules::{Prefix, Session, SessionKind, UeAddress};
@@ -75,9 +75,7 @@ impl NonIpRules {
         let mut rule_of = |direction: u32| {
             let rule_slots = (state.rule_slots.take_other(), state.rest_slots.take(1));
             let (Some(at), Some(rest)) = rule_slots else {
-                return Err(OpenError::Programs(
-                    "the rule table is full: raise upf.xdp.rules".into(),
-                ));
+                return Err(OpenError::RuleTableFull);
             };
             forwarder.programs.cold_rules.write(rest, rule_cold::default());
             let flags = rule_flag::RULE_USER_SPACE.0 | direction;
@@ -98,16 +96,16 @@ impl NonIpRules {
     fn check(&self, forwarder: &Forwarder, change: &Change<'_>) -> Result<(), DatapathError> {
         let session = change.session;
         let first = session.pdrs.keys().next().copied().unwrap_or_default();
-        let refuse = |why: &str| Err(DatapathError::Pdr { pdr: first, why: why.into() });
+        let refuse = |why: PdrError| Err(DatapathError::Pdr { pdr: first, why });
         if session.kind == SessionKind::Ip && forwarder.nat.addresses > 0 {
-            return refuse("needs user space, which does not translate addresses (upf.xdp.nat)");
+            return refuse(PdrError::Translation);
         }
         let state = forwarder.lock();
         let other = |owner: Option<&u64>| owner.is_some_and(|owner| *owner != session.seid);
         let taken = session.teids().iter().any(|teid| other(state.by_teid.get(teid)))
             || session.ue_addresses().iter().any(|address| other(state.by_ue.get(address)));
         let taken = taken || self.has_keys_of(session);
-        if taken { refuse("has a tunnel or address of another session") } else { Ok(()) }
+        if taken { refuse(PdrError::InUse) } else { Ok(()) }
     }
 
     /// Whether some session here has one of these tunnels or addresses.
@@ -191,7 +189,7 @@ impl NonIpRules {
         let prefixes = now.prefixes.difference(&before.prefixes);
         let prefixes = prefixes.map(|prefix| programs.set_ue6(prefix.to_be_bytes(), self.down));
         let set: Result<(), _> = teids.chain(prefixes).chain(addresses).collect();
-        set.map_err(|error| DatapathError::NoResources(error.to_string()))
+        Ok(set.map_err(|error| ResourceError::Lookup(error.into()))?)
     }
 
     /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove); `None` for an IP session.

@@ -11,7 +11,7 @@ use super::{Forwarder, INSTANCES, XdpDatapath, XdpError, port_mode, words};
 use crate::loader::{Losses, Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
 use martlet_upf_config::{N6Mode, UpfConfig};
 use martlet_upf_datapath::perimeter::{Perimeter, Sources};
-use martlet_upf_datapath::{EventSender, OpenError};
+use martlet_upf_datapath::{EventSender, InterfaceError, OpenError};
 use martlet_upf_kernel::gtpu::Gtpu;
 use martlet_upf_kernel::network_instances::NetworkInstances;
 use martlet_upf_kernel::non_ip::NonIpSessions;
@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 type Port = (String, u32, Option<Mode>);
 
 fn failed(error: XdpError) -> OpenError {
-    OpenError::Programs(error.to_string())
+    OpenError::Programs(error.into())
 }
 
 /// Opens the datapath in the network namespace of the calling thread.
@@ -273,33 +273,26 @@ fn ports(config: &UpfConfig) -> Result<Vec<(String, u32)>, OpenError> {
     }
     let index = |name: String| match if_nametoindex(name.as_str()) {
         Ok(index) => Ok((name, index)),
-        Err(_) => Err(OpenError::Interface(format!(
-            "there is no interface {name}: change upf.xdp.interfaces"
-        ))),
+        Err(_) => {
+            Err(InterfaceError::Missing { interface: name, key: "upf.xdp.interfaces".into() })
+        }
     };
-    names.into_iter().map(index).collect()
+    Ok(names.into_iter().map(index).collect::<Result<_, _>>()?)
 }
 
 /// The interface that has an address.
-fn interface_of(address: IpAddr) -> Result<String, OpenError> {
+fn interface_of(address: IpAddr) -> Result<String, InterfaceError> {
     if address.is_loopback() {
         return Ok("lo".into());
     }
-    let all = nix::ifaddrs::getifaddrs().map_err(|error| {
-        OpenError::Interface(format!("the interfaces cannot be listed: {error}"))
-    })?;
+    let all = nix::ifaddrs::getifaddrs().map_err(|error| InterfaceError::List(error.into()))?;
     let has = |interface: &nix::ifaddrs::InterfaceAddress| {
         let found = interface.address.as_ref()?;
         let ip = found.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
         let ip = ip.or(found.as_sockaddr_in6().map(|a| IpAddr::V6(a.ip())))?;
         (ip == address).then(|| interface.interface_name.clone())
     };
-    all.filter_map(|interface| has(&interface)).next().ok_or_else(|| {
-        OpenError::Interface(format!(
-            "no interface has the address {address} of upf.n3.address: change it, or set \
-             upf.xdp.interfaces"
-        ))
-    })
+    all.filter_map(|interface| has(&interface)).next().ok_or(InterfaceError::NoAddress(address))
 }
 
 /// A bucket of packets of equal cost, with a rate per second.

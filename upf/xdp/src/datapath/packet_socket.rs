@@ -1,5 +1,5 @@
 //! Whole frames sent to interfaces (`AF_PACKET`).
-use martlet_upf_datapath::OpenError;
+use martlet_upf_datapath::{InterfaceError, OpenError};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,14 +9,8 @@ pub(super) struct PacketSocket(Socket);
 
 impl PacketSocket {
     pub fn open() -> Result<Self, OpenError> {
-        let failed = |error: io::Error| {
-            OpenError::Interface(format!(
-                "frames cannot be sent ({error}): run as root, or with the capability CAP_NET_RAW"
-            ))
-        };
-        let socket =
-            Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))).map_err(failed)?;
-        Ok(PacketSocket(socket))
+        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)));
+        Ok(PacketSocket(socket.map_err(InterfaceError::PacketSocket)?))
     }
 
     /// Sends a frame with its link header.

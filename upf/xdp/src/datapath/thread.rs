@@ -37,8 +37,7 @@ impl Thread {
         frames: &Arc<Mutex<NonIpRules>>,
         failure: mpsc::Sender<String>,
     ) -> Result<Self, OpenError> {
-        let failed = |error: io::Error| OpenError::Threads(error.to_string());
-        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        let (stop, stopped) = UnixStream::pair().map_err(OpenError::Threads)?;
         let (forwarder, controller, frames) =
             (forwarder.clone(), controller.clone(), frames.clone());
         let work = move || {
@@ -46,8 +45,10 @@ impl Thread {
                 let _ = failure.try_send(format!("the thread upf-xdp failed: {error}"));
             }
         };
-        let thread =
-            std::thread::Builder::new().name("upf-xdp".into()).spawn(work).map_err(failed)?;
+        let thread = std::thread::Builder::new()
+            .name("upf-xdp".into())
+            .spawn(work)
+            .map_err(OpenError::Threads)?;
         Ok(Thread { stop: Some(stop), thread: Some(thread) })
     }
 }
