@@ -6,7 +6,8 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use martlet_ran::ue::Slice;
 use martlet_ran::{GnbConfig, OperatorKey, PduSessionRequest, UeConfig};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{AddrParseError, IpAddr, SocketAddr};
+use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -58,31 +59,47 @@ pub struct ExternalArgs {
     pub dnn: String,
 }
 
-fn amf_address(text: &str) -> Result<SocketAddr, String> {
-    let address = text.parse::<IpAddr>().map(|address| (address, 38412).into());
-    address.or_else(|_| text.parse()).map_err(|_| "write an address, such as 10.0.0.5".into())
+/// Why an option of the other core is not valid.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum OptionError {
+    /// Neither an address nor an address with a port.
+    #[error("not an address ({0}): write one such as 10.0.0.5 or 10.0.0.5:38413")]
+    Address(#[source] AddrParseError),
+    /// Not five or six digits.
+    #[error("not a PLMN: write the MCC and the MNC, such as 00101")]
+    Plmn,
+    /// The SST is not a number of one byte.
+    #[error("not an SST ({0}): write SST or SST-SD, such as 1-010203")]
+    Sst(#[source] ParseIntError),
+    /// The SD is not three bytes in hexadecimal.
+    #[error("not an SD of six hexadecimal digits: write SST or SST-SD, such as 1-010203")]
+    Sd,
 }
 
-fn plmn(text: &str) -> Result<String, String> {
+fn amf_address(text: &str) -> Result<SocketAddr, OptionError> {
+    let address = text.parse::<IpAddr>().map(|address| (address, 38412).into());
+    address.or_else(|_| text.parse()).map_err(OptionError::Address)
+}
+
+fn plmn(text: &str) -> Result<String, OptionError> {
     match matches!(text.len(), 5 | 6) && text.bytes().all(|digit| digit.is_ascii_digit()) {
         true => Ok(text.into()),
-        false => Err("write the MCC and the MNC, such as 00101".into()),
+        false => Err(OptionError::Plmn),
     }
 }
 
-fn slice(text: &str) -> Result<Slice, String> {
-    let wrong = || "write SST or SST-SD, such as 1-010203".to_string();
+fn slice(text: &str) -> Result<Slice, OptionError> {
     let (sst, sd) = text.split_once('-').map_or((text, None), |(sst, sd)| (sst, Some(sd)));
     let sd = match sd {
         Some(sd) if sd.len() == 6 => {
-            let bits = u32::from_str_radix(sd, 16).map_err(|_| wrong())?;
+            let bits = u32::from_str_radix(sd, 16).map_err(|_| OptionError::Sd)?;
             let [_, sd @ ..] = bits.to_be_bytes();
             Some(sd)
         }
-        Some(_) => return Err(wrong()),
+        Some(_) => return Err(OptionError::Sd),
         None => None,
     };
-    Ok(Slice { sst: sst.parse().map_err(|_| wrong())?, sd })
+    Ok(Slice { sst: sst.parse().map_err(OptionError::Sst)?, sd })
 }
 
 impl ExternalArgs {
@@ -228,5 +245,24 @@ mod tests {
             assert!(slice(wrong).is_err(), "{wrong:?}");
         }
         assert!(plmn("001").is_err() && plmn("0010a").is_err() && plmn("208093").is_ok());
+    }
+
+    #[test]
+    fn an_option_that_is_not_valid_is_reported_with_the_reason_and_an_example() {
+        let texts = [
+            amf_address("10.0.0").unwrap_err().to_string(),
+            plmn("0010a").unwrap_err().to_string(),
+            slice("300").unwrap_err().to_string(),
+            slice("1-0102").unwrap_err().to_string(),
+        ];
+        let expected = [
+            ("not an address (", "write one such as 10.0.0.5"),
+            ("not a PLMN", "write the MCC and the MNC, such as 00101"),
+            ("not an SST (number too large", "write SST or SST-SD, such as 1-010203"),
+            ("not an SD of six", "write SST or SST-SD, such as 1-010203"),
+        ];
+        for (text, (what, remedy)) in texts.iter().zip(expected) {
+            assert!(text.starts_with(what) && text.contains(remedy), "{text}");
+        }
     }
 }
