@@ -1,9 +1,10 @@
 //! Injected faults, in builds with debug assertions only: for tests of the supervision.
 use super::supervised::Supervised;
 use martlet_nf::AskSource;
+use martlet_nf::oam::Paths;
 use martlet_tasks::Fault;
 use serde_json::json;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Injects a fault into a function. `false` while it restarts.
@@ -13,15 +14,19 @@ pub(super) fn inject(functions: &[Arc<Supervised>], name: &str, fault: Fault) ->
     tasks.inspect(|tasks| tasks.inject(fault)).is_some()
 }
 
+static FAULTS: LazyLock<Paths<fn(u64) -> Fault>> = LazyLock::new(|| {
+    Paths::new([
+        ("inject/{nf}/panic/{task}", |task| Fault::Essential(task as usize)),
+        ("inject/{nf}/block/{ms}", |ms| Fault::Block(Duration::from_millis(ms))),
+    ])
+});
+
 /// Answers `inject/NF/panic/N`, with the number of an essential task, and `inject/NF/block/MS`.
 pub(super) fn ask_source(functions: Arc<Vec<Arc<Supervised>>>) -> AskSource {
     Arc::new(move |question: &str| {
-        let (name, fault) = question.strip_prefix("inject/")?.split_once('/')?;
-        let fault = match fault.split_once('/')? {
-            ("panic", n) => Fault::Essential(n.parse().ok()?),
-            ("block", ms) => Fault::Block(Duration::from_millis(ms.parse().ok()?)),
-            _ => return None,
-        };
+        let (fault, segments) = FAULTS.find(question)?;
+        let [name, number] = segments.as_slice() else { return None };
+        let fault = fault(number.parse().ok()?);
         let injected = inject(&functions, name, fault);
         Some(Box::pin(std::future::ready(Ok(json!({"injected": injected})))))
     })

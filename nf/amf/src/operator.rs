@@ -16,13 +16,14 @@ use crate::procedures::registration::{deregistration, implicit_deregistration};
 use crate::rebalancing;
 use crate::ue::tables::Summary;
 use crate::ue::{Event, OperatorRequest, Ue, Work};
+use martlet_nf::oam::Paths;
 use martlet_ngap::ngap::{Cause, CauseMisc, CauseNas};
 use martlet_sbi::{BoxFuture, Problem};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use tokio::sync::oneshot;
 
 /// Maximum number of UE contexts on a page.
@@ -87,26 +88,52 @@ impl Ord for Row {
     }
 }
 
+/// What the command line and the API request of the AMF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OamRequest {
+    Page,
+    Changed,
+    Describe,
+    Ue(OperatorRequest),
+    Rebalancing,
+    Gnbs,
+    ReleaseGnb,
+    Unknown,
+}
+
+static REQUESTS: LazyLock<Paths<OamRequest>> = LazyLock::new(|| {
+    Paths::new([
+        ("amf/ues/{argument}", OamRequest::Page),
+        ("amf/ues-changed/{position}", OamRequest::Changed),
+        ("amf/ue/{supi}", OamRequest::Describe),
+        ("amf/ue/{supi}/release", OamRequest::Ue(OperatorRequest::Release)),
+        ("amf/ue/{supi}/deregister", OamRequest::Ue(OperatorRequest::Deregister)),
+        ("amf/ue/{supi}/page", OamRequest::Ue(OperatorRequest::Page)),
+        ("amf/rebalancing", OamRequest::Rebalancing),
+        ("amf/gnbs", OamRequest::Gnbs),
+        ("amf/gnb/{id}/release", OamRequest::ReleaseGnb),
+        ("amf/{*other}", OamRequest::Unknown),
+    ])
+});
+
 /// The answer to a question, or `None` if it is not for the AMF.
 pub(crate) fn answer(
     amf: &Arc<Amf>,
     question: &str,
 ) -> Option<BoxFuture<'static, Result<Value, Problem>>> {
-    let words = martlet_nf::oam::segments(question.strip_prefix("amf/")?);
+    let (asked, segments) = REQUESTS.find(question)?;
     let amf = amf.clone();
     Some(Box::pin(async move {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match words.as_slice() {
-            ["ues", argument] => page(&amf, argument),
-            ["ues-changed", position] => changed(&amf, position),
-            ["ue", supi] => Ok(describe(&amf, supi)?),
-            ["ue", supi, "release"] => request(&amf, supi, OperatorRequest::Release).await,
-            ["ue", supi, "deregister"] => request(&amf, supi, OperatorRequest::Deregister).await,
-            ["ue", supi, "page"] => request(&amf, supi, OperatorRequest::Page).await,
-            ["rebalancing"] => rebalancing::command(&amf).await,
-            ["gnbs"] => Ok(gnbs(&amf)),
-            ["gnb", id, "release"] => release_gnb(&amf, id),
-            _ => Err(Problem::new(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND")
+        let segment = segments.first().map(String::as_str).unwrap_or_default();
+        match asked {
+            OamRequest::Page => page(&amf, segment),
+            OamRequest::Changed => changed(&amf, segment),
+            OamRequest::Describe => Ok(describe(&amf, segment)?),
+            OamRequest::Ue(of_ue) => request(&amf, segment, of_ue).await,
+            OamRequest::Rebalancing => rebalancing::command(&amf).await,
+            OamRequest::Gnbs => Ok(gnbs(&amf)),
+            OamRequest::ReleaseGnb => release_gnb(&amf, segment),
+            OamRequest::Unknown => Err(Problem::new(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND")
                 .detail("the AMF does not know this request")),
         }
     }))
@@ -253,4 +280,30 @@ async fn perform(ue: &mut Ue, request: OperatorRequest) -> Result<Value, Problem
 
 fn conflict(detail: &str) -> Problem {
     Problem::new(409, "UE_IN_NON_ALLOWED_STATE").detail(detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_found_by_their_paths() {
+        let found = |path: &str| REQUESTS.find(path).map(|(request, _)| request);
+        for (path, request) in [
+            ("amf/ues/e30", OamRequest::Page),
+            ("amf/ues-changed/7", OamRequest::Changed),
+            ("amf/ue/imsi-1", OamRequest::Describe),
+            ("amf/ue/imsi-1/release", OamRequest::Ue(OperatorRequest::Release)),
+            ("amf/ue/imsi-1/deregister", OamRequest::Ue(OperatorRequest::Deregister)),
+            ("amf/ue/imsi-1/page", OamRequest::Ue(OperatorRequest::Page)),
+            ("amf/rebalancing", OamRequest::Rebalancing),
+            ("amf/gnbs", OamRequest::Gnbs),
+            ("amf/gnb/00101-7/release", OamRequest::ReleaseGnb),
+            ("amf/ue/imsi-1/rename", OamRequest::Unknown),
+            ("amf/gnb/00101-7", OamRequest::Unknown),
+        ] {
+            assert_eq!(found(path), Some(request), "{path}");
+        }
+        assert_eq!(found("smf/sessions/imsi-1"), None);
+    }
 }

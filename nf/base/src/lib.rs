@@ -19,6 +19,7 @@ mod network;
 pub mod nf_set;
 mod nrfs;
 pub mod oam;
+mod paths;
 mod profiles;
 mod registration;
 mod shutdown;

@@ -1,6 +1,7 @@
 //! Requests of the command line that each function answers: the functions of the whole network with
 //! what each reports about itself, and draining.
 use crate::discovery::{is_absence, root_of_instance};
+use crate::paths::Paths;
 use crate::{NfContext, callbacks};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -8,7 +9,7 @@ use martlet_sbi::{ApiRoot, BoxFuture, Problem};
 use martlet_sbi_api::nmartlet_status::{FunctionStatus, NfStatusServiceClient};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfStatus, NfType};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Timeout of a function's status: longer than that, the function counts as hung or cut off.
@@ -140,22 +141,35 @@ pub async fn others_by_readiness(context: &NfContext) -> Others {
     others
 }
 
+/// What the command line requests of any function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    Network,
+    Drain,
+    Undrain,
+}
+
+static REQUESTS: LazyLock<Paths<Request>> = LazyLock::new(|| {
+    Paths::new([
+        ("network", Request::Network),
+        ("drain/{function}", Request::Drain),
+        ("undrain/{function}", Request::Undrain),
+    ])
+});
+
 /// Answers a request of the command line; `None` if it is another one's. `name` is the function's.
 pub(crate) fn ask(
     context: &Arc<NfContext>,
     name: &str,
     question: &str,
 ) -> Option<BoxFuture<'static, Result<Value, Problem>>> {
-    if question == "network" {
-        return Some(Box::pin(functions(context.clone())));
-    }
-    let (command, function) = question.split_once('/')?;
-    let draining = match command {
-        "drain" => true,
-        "undrain" => false,
-        _ => return None,
+    let (request, function) = REQUESTS.find(question)?;
+    let draining = match request {
+        Request::Network => return Some(Box::pin(functions(context.clone()))),
+        Request::Drain => true,
+        Request::Undrain => false,
     };
-    if function != name {
+    if function.first().is_none_or(|function| function != name) {
         return None;
     }
     let before = context.set_draining(draining);
@@ -169,6 +183,15 @@ pub(crate) fn ask(
 mod tests {
     use super::*;
     use martlet_sbi::TransportFailure;
+
+    #[test]
+    fn requests_are_found_by_their_paths() {
+        let upf = || vec!["upf".to_string()];
+        assert_eq!(REQUESTS.find("network"), Some((Request::Network, Vec::new())));
+        assert_eq!(REQUESTS.find("drain/upf"), Some((Request::Drain, upf())));
+        assert_eq!(REQUESTS.find("undrain/upf"), Some((Request::Undrain, upf())));
+        assert_eq!(REQUESTS.find("drain"), None);
+    }
 
     #[test]
     fn a_function_that_does_not_answer_differs_from_one_without_the_service() {

@@ -6,6 +6,7 @@
 //! report which identities belong together ([`same`]), and the reader selects the messages of a UE.
 //! Keys in messages are overwritten with zeros before they are stored.
 use crate::capture::{self, Link};
+use crate::paths::Paths;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use martlet_sbi::{Exchange, Problem, Tap};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Maximum number of entries. The oldest are removed first.
@@ -316,31 +317,55 @@ fn find(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
     bytes.windows(pattern.len()).position(|window| window == pattern)
 }
 
+/// What the function `oam` requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    Begin,
+    Read,
+    End,
+}
+
+static REQUESTS: LazyLock<Paths<Request>> = LazyLock::new(|| {
+    Paths::new([
+        ("signalling/begin/{seconds}", Request::Begin),
+        ("signalling/read/{after}", Request::Read),
+        ("signalling/end", Request::End),
+    ])
+});
+
 /// Answers a request of the function `oam`: `signalling/begin/SECONDS`, `signalling/read/AFTER` and
 /// `signalling/end`; `None` if it is another one's.
 pub(crate) fn ask(question: &str) -> Option<Result<Value, Problem>> {
-    let command = question.strip_prefix("signalling/")?;
+    let (request, number) = REQUESTS.find(question)?;
     let wrong = || Problem::new(400, "MANDATORY_QUERY_PARAM_INCORRECT").detail("not a number");
-    let (command, argument) = command.split_once('/').unwrap_or((command, ""));
-    let number = argument.parse::<u64>();
+    let number = number.first().and_then(|number| number.parse::<u64>().ok()).ok_or_else(wrong);
     let mut recorder = recorder();
-    Some(match (command, number) {
-        ("begin", Ok(seconds)) => {
+    Some(match request {
+        Request::Begin => number.map(|seconds| {
             recorder.begin(seconds);
-            Ok(json!({"process": recorder.process, "next": recorder.last}))
-        }
-        ("read", Ok(after)) => Ok(recorder.read(after)),
-        ("end", _) => {
+            json!({"process": recorder.process, "next": recorder.last})
+        }),
+        Request::Read => number.map(|after| recorder.read(after)),
+        Request::End => {
             recorder.end();
             Ok(Value::Null)
         }
-        _ => Err(wrong()),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_are_found_by_their_paths() {
+        let number = || vec!["7".to_string()];
+        assert_eq!(REQUESTS.find("signalling/begin/7"), Some((Request::Begin, number())));
+        assert_eq!(REQUESTS.find("signalling/read/7"), Some((Request::Read, number())));
+        assert_eq!(REQUESTS.find("signalling/end"), Some((Request::End, Vec::new())));
+        assert_eq!(REQUESTS.find("signalling/start/7"), None);
+        assert!(ask("signalling/read/first").is_some_and(|answer| answer.is_err()));
+    }
 
     #[test]
     fn keys_in_json_are_overwritten_and_nothing_else() {

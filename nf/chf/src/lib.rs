@@ -16,13 +16,14 @@ pub use key::Key;
 pub use set::SetConfig;
 
 use martlet_context_store::ContextStore;
+use martlet_nf::oam::Paths;
 use martlet_nf::{NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nchf_converged_charging::NCHF_CONVERGEDCHARGING;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use set::{Server, Set};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 /// Maximum number of records shown.
 const MAX_SHOWN: usize = 1000;
@@ -113,6 +114,22 @@ impl Chf {
     }
 }
 
+/// What the command line and the API request of the CHF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OamRequest {
+    Show,
+    Set,
+}
+
+static REQUESTS: LazyLock<Paths<OamRequest>> = LazyLock::new(|| {
+    Paths::new([
+        ("charging", OamRequest::Show),
+        ("charging/{supi}", OamRequest::Show),
+        ("charging/{supi}/{bytes}", OamRequest::Set),
+        ("charging/{supi}/{bytes}/{version}", OamRequest::Set),
+    ])
+});
+
 impl NetworkFunction for Chf {
     const TYPE: NfType = NfType::Chf;
     type Config = ChfConfig;
@@ -165,26 +182,19 @@ impl NetworkFunction for Chf {
         self: &Arc<Self>,
         question: &str,
     ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
-        let words = martlet_nf::oam::segments(question);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let (supi, left, version) = match words.as_slice() {
-            ["charging"] => {
-                let shown = self.show(None);
-                return Some(Box::pin(async move { Ok(shown) }));
-            }
-            ["charging", supi] => {
-                let shown = self.show(Some(supi));
-                return Some(Box::pin(async move { Ok(shown) }));
-            }
-            ["charging", supi, octets] => (supi.to_string(), *octets, None),
-            ["charging", supi, octets, version] => (supi.to_string(), *octets, Some(*version)),
-            _ => return None,
-        };
-        let left = match left {
+        let (request, segments) = REQUESTS.find(question)?;
+        let mut segments = segments.into_iter();
+        let supi = segments.next();
+        if let OamRequest::Show = request {
+            let shown = self.show(supi.as_deref());
+            return Some(Box::pin(async move { Ok(shown) }));
+        }
+        let (supi, left) = (supi?, segments.next()?);
+        let left = match left.as_str() {
             "unlimited" => Ok(None),
-            octets => octets.parse().map(Some),
+            bytes => bytes.parse().map(Some),
         };
-        let version = version.map(str::parse::<u64>).transpose();
+        let version = segments.next().map(|version| version.parse::<u64>()).transpose();
         let chf = self.clone();
         Some(Box::pin(async move {
             let left = left.map_err(|_| {
@@ -204,5 +214,20 @@ impl NetworkFunction for Chf {
     fn status(&self) -> serde_json::Value {
         let accounts = self.accounts();
         serde_json::json!({"sessions": accounts.active(), "accounts": accounts.accounts().len()})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OamRequest, REQUESTS};
+
+    #[test]
+    fn requests_are_found_by_their_paths() {
+        let found = |path: &str| REQUESTS.find(path).map(|(request, all)| (request, all.len()));
+        assert_eq!(found("charging"), Some((OamRequest::Show, 0)));
+        assert_eq!(found("charging/imsi-1"), Some((OamRequest::Show, 1)));
+        assert_eq!(found("charging/imsi-1/unlimited"), Some((OamRequest::Set, 2)));
+        assert_eq!(found("charging/imsi-1/5000/7"), Some((OamRequest::Set, 3)));
+        assert_eq!(found("charging/imsi-1/5000/7/8"), None);
     }
 }

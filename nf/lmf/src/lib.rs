@@ -24,6 +24,7 @@ pub use config::{CellConfig, LmfConfig, RealtimeConfig, UserPlaneConfig};
 
 use martlet_lcs_protocol::{LmfLimits, LmfSide, Timers};
 use martlet_lcsupp::upp_cm::LmfAddress;
+use martlet_nf::oam::Paths;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nlmf_callback::NLMF_CALLBACK;
@@ -31,7 +32,7 @@ use martlet_sbi_api::nlmf_location::NLMF_LOC;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use shared::Shared;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use tokio::sync::{Semaphore, mpsc};
 use user_plane::{Command, Connections, Listener};
 
@@ -80,6 +81,17 @@ impl Lmf {
         cells.chain(trps).collect()
     }
 }
+
+/// What the command line and the API request of the LMF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OamRequest {
+    Points,
+    Locate,
+}
+
+static REQUESTS: LazyLock<Paths<OamRequest>> = LazyLock::new(|| {
+    Paths::new([("lmf/points", OamRequest::Points), ("locate/{supi}", OamRequest::Locate)])
+});
 
 impl NetworkFunction for Lmf {
     const TYPE: NfType = NfType::Lmf;
@@ -134,13 +146,15 @@ impl NetworkFunction for Lmf {
         self: &Arc<Self>,
         question: &str,
     ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
-        if question == "lmf/points" {
-            let points = self.points();
-            return Some(Box::pin(std::future::ready(Ok(points))));
-        }
-        let supi = martlet_sbi::segment_text(question.strip_prefix("locate/")?);
+        let (request, segments) = REQUESTS.find(question)?;
         let shared = self.shared.clone();
-        Some(Box::pin(async move { shared.locate(&supi).await }))
+        Some(match request {
+            OamRequest::Points => Box::pin(std::future::ready(Ok(self.points()))),
+            OamRequest::Locate => {
+                let supi = segments.into_iter().next()?;
+                Box::pin(async move { shared.locate(&supi).await })
+            }
+        })
     }
 
     fn status(&self) -> serde_json::Value {
@@ -152,5 +166,19 @@ impl NetworkFunction for Lmf {
             "TRPs of gNBs": self.shared.nrppa.trps.count(),
             "cells": self.shared.config.cells.len(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OamRequest, REQUESTS};
+
+    #[test]
+    fn requests_are_found_by_their_paths() {
+        assert_eq!(REQUESTS.find("lmf/points"), Some((OamRequest::Points, Vec::new())));
+        let nai = "nai-a/b@x.example";
+        let path = format!("locate/{}", martlet_sbi::path_segment(nai));
+        assert_eq!(REQUESTS.find(&path), Some((OamRequest::Locate, vec![nai.to_string()])));
+        assert_eq!(REQUESTS.find("locate"), None);
     }
 }

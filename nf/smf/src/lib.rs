@@ -42,6 +42,7 @@ pub use config::{
 
 use addresses::Pools;
 use gtpu_peers::GtpuPeers;
+use martlet_nf::oam::Paths;
 use martlet_nf::{ConnectedNodes, NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
@@ -50,11 +51,29 @@ use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
 use return_pace::ReturnPace;
 use session_table::SessionTable;
 pub use shared::Smf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use tokio::sync::Semaphore;
 
 /// Sessions that are restored at UPFs at the same time.
 const MAX_RESTORATIONS: usize = 64;
+
+/// What the command line and the API request of the SMF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OamRequest {
+    Sessions,
+    Address,
+    Owners,
+}
+
+static REQUESTS: LazyLock<Paths<OamRequest>> = LazyLock::new(|| {
+    Paths::new([
+        ("smf/sessions/{supi}", OamRequest::Sessions),
+        ("smf/address/{address}", OamRequest::Address),
+        ("smf/owners/{seids}", OamRequest::Owners),
+        // No sessions.
+        ("smf/owners/", OamRequest::Owners),
+    ])
+});
 
 impl NetworkFunction for Smf {
     const TYPE: NfType = NfType::Smf;
@@ -139,21 +158,23 @@ impl NetworkFunction for Smf {
         self: &Arc<Self>,
         question: &str,
     ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
-        if let Some(seids) = question.strip_prefix("smf/owners/") {
-            let number = |seid: &str| u64::from_str_radix(seid.strip_prefix("0x")?, 16).ok();
-            let seids: Vec<u64> = seids.split(',').filter_map(number).collect();
-            let owners = self.sessions.owners(&seids).into_iter();
-            let owners: serde_json::Map<String, serde_json::Value> =
-                owners.map(|(seid, supi)| (format!("{seid:#018x}"), supi.into())).collect();
-            return Some(Box::pin(std::future::ready(Ok(owners.into()))));
-        }
-        if let Some(address) = question.strip_prefix("smf/address/") {
-            let supis = self.sessions.supis_of(address.parse().ok()?);
-            return Some(Box::pin(std::future::ready(Ok(serde_json::json!(supis)))));
-        }
-        let supi = martlet_sbi::segment_text(question.strip_prefix("smf/sessions/")?);
-        let sessions = self.sessions.describe(&supi);
-        Some(Box::pin(std::future::ready(Ok(serde_json::json!(sessions)))))
+        let (request, argument) = REQUESTS.find(question)?;
+        let argument = argument.first().map(String::as_str).unwrap_or_default();
+        let answer = match request {
+            OamRequest::Sessions => serde_json::json!(self.sessions.describe(argument)),
+            OamRequest::Address => {
+                serde_json::json!(self.sessions.supis_of(argument.parse().ok()?))
+            }
+            OamRequest::Owners => {
+                let number = |seid: &str| u64::from_str_radix(seid.strip_prefix("0x")?, 16).ok();
+                let seids: Vec<u64> = argument.split(',').filter_map(number).collect();
+                let owners = self.sessions.owners(&seids).into_iter();
+                let owners: serde_json::Map<String, serde_json::Value> =
+                    owners.map(|(seid, supi)| (format!("{seid:#018x}"), supi.into())).collect();
+                owners.into()
+            }
+        };
+        Some(Box::pin(std::future::ready(Ok(answer))))
     }
 
     fn ready(&self) -> Result<(), NotReady> {
@@ -182,5 +203,25 @@ impl NetworkFunction for Smf {
             "gtpuPeers": self.gtpu_peers.status(),
             "context_store": self.contexts.status(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OamRequest, REQUESTS};
+
+    #[test]
+    fn requests_are_found_by_their_paths() {
+        let found = |path: &str| REQUESTS.find(path);
+        let nai = "nai-a/b@x.example";
+        let path = format!("smf/sessions/{}", martlet_sbi::path_segment(nai));
+        assert_eq!(found(&path), Some((OamRequest::Sessions, vec![nai.to_string()])));
+        let address = "2001:db8::1".to_string();
+        let path = format!("smf/address/{address}");
+        assert_eq!(found(&path), Some((OamRequest::Address, vec![address])));
+        let seids = "0x1,0x2".to_string();
+        assert_eq!(found("smf/owners/0x1,0x2"), Some((OamRequest::Owners, vec![seids])));
+        assert_eq!(found("smf/owners/"), Some((OamRequest::Owners, Vec::new())));
+        assert_eq!(found("amf/sessions/imsi-1"), None);
     }
 }

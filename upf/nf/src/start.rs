@@ -10,7 +10,7 @@ use martlet_upf_xdp::XdpDatapath;
 use serde_json::Value;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tokio::net::UdpSocket;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
@@ -49,6 +49,42 @@ pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 /// Answers queries, such as `top`, `trace/all` and `drain`; `None` for an unknown query. An error
 /// states why the query failed.
 pub type AskSource = Arc<dyn Fn(&str) -> Option<Result<Value, CommandError>> + Send + Sync>;
+
+/// What the command line requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    Top,
+    Trace { forwarded: bool },
+    Drain(bool),
+    Renew,
+    RenewWithSample,
+    Sessions,
+    BeginCapture,
+    Capture { end: bool },
+}
+
+/// The requests by their paths. They are made at the first request.
+static REQUESTS: LazyLock<matchit::Router<Request>> = LazyLock::new(|| {
+    let mut router = matchit::Router::new();
+    for (path, request) in [
+        ("top", Request::Top),
+        ("trace", Request::Trace { forwarded: false }),
+        ("trace/all", Request::Trace { forwarded: true }),
+        ("drain", Request::Drain(true)),
+        ("undrain", Request::Drain(false)),
+        ("renew", Request::Renew),
+        ("renew/sample/{argument}", Request::RenewWithSample),
+        ("sessions/{argument}", Request::Sessions),
+        // No sessions.
+        ("sessions/", Request::Sessions),
+        ("capture", Request::Capture { end: false }),
+        ("capture/begin/{*argument}", Request::BeginCapture),
+        ("capture/end", Request::Capture { end: true }),
+    ] {
+        router.insert(path, request).expect("constant paths that differ");
+    }
+    router
+});
 
 /// A UPF at work.
 pub struct UpfHandle {
@@ -164,38 +200,30 @@ impl UpfHandle {
         Arc::new(move |question| {
             let n4 = n4.upgrade()?;
             let mut n4 = n4.lock().unwrap_or_else(PoisonError::into_inner);
-            match question {
-                "top" => {
+            let found = REQUESTS.at(question).ok()?;
+            let argument = found.params.get("argument").unwrap_or_default();
+            Some(match *found.value {
+                Request::Top => {
                     let mut top = n4.top();
                     (top["board"], top["governor"]) = (thermal.board.top(), thermal.top());
-                    Some(Ok(top))
+                    Ok(top)
                 }
-                "trace" => Some(n4.trace(TraceRequest { forwarded: false })),
-                "trace/all" => Some(n4.trace(TraceRequest { forwarded: true })),
-                "drain" | "undrain" => {
-                    let draining = question == "drain";
+                Request::Trace { forwarded } => n4.trace(TraceRequest { forwarded }),
+                Request::Drain(draining) => {
                     let before = n4.drain(draining, Moment::now());
                     wake.notify_one();
-                    Some(Ok(serde_json::json!({
+                    Ok(serde_json::json!({
                         "function": "upf", "draining": draining, "draining_before": before,
-                    })))
+                    }))
                 }
-                "renew" => Some(n4.renew(None)),
-                "capture" => Some(n4.capture(false)),
-                "capture/end" => Some(n4.capture(true)),
-                _ if question.starts_with("sessions/") => {
-                    let seids: Vec<&str> =
-                        question.trim_start_matches("sessions/").split(',').collect();
-                    Some(Ok(n4.describe_sessions(&seids)))
+                Request::Renew => n4.renew(None),
+                Request::RenewWithSample => n4.renew(Some(argument.parse().ok()?)),
+                Request::Sessions => {
+                    Ok(n4.describe_sessions(&argument.split(',').collect::<Vec<_>>()))
                 }
-                _ if question.starts_with("capture/begin/") => {
-                    Some(n4.begin_capture(question.trim_start_matches("capture/begin/")))
-                }
-                _ => {
-                    let sample = question.strip_prefix("renew/sample/")?.parse().ok()?;
-                    Some(n4.renew(Some(sample)))
-                }
-            }
+                Request::BeginCapture => n4.begin_capture(argument),
+                Request::Capture { end } => n4.capture(end),
+            })
         })
     }
 
@@ -213,5 +241,36 @@ impl UpfHandle {
         // the runtime's thread.
         let _ = tokio::task::spawn_blocking(move || drop(n4)).await;
         outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_found_by_their_paths() {
+        let found = |path: &str| {
+            let found = REQUESTS.at(path).ok()?;
+            let argument = found.params.get("argument").unwrap_or_default().to_string();
+            Some((*found.value, argument))
+        };
+        for (path, request, argument) in [
+            ("top", Request::Top, ""),
+            ("trace", Request::Trace { forwarded: false }, ""),
+            ("trace/all", Request::Trace { forwarded: true }, ""),
+            ("drain", Request::Drain(true), ""),
+            ("undrain", Request::Drain(false), ""),
+            ("renew", Request::Renew, ""),
+            ("renew/sample/64", Request::RenewWithSample, "64"),
+            ("sessions/0x1,0x2", Request::Sessions, "0x1,0x2"),
+            ("sessions/", Request::Sessions, ""),
+            ("capture", Request::Capture { end: false }, ""),
+            ("capture/end", Request::Capture { end: true }, ""),
+            ("capture/begin/96/1000/65536/10", Request::BeginCapture, "96/1000/65536/10"),
+        ] {
+            assert_eq!(found(path), Some((request, argument.to_string())), "{path}");
+        }
+        assert_eq!(found("traces"), None);
     }
 }

@@ -1,19 +1,11 @@
-//! Arguments of requests at `/ask/…`: percent-encoded segments, or JSON in base64url, so that a
-//! path carries them as they are.
+//! Arguments of requests at `/ask/…`: JSON in base64url, so that a path carries it as it is.
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use martlet_sbi::segment_text;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Maximum length of an argument in bytes.
 const MAX_ARGUMENT: usize = 64 << 10;
-
-/// The segments of a request, decoded: a SUPI may have any character of an NAI, also `/`
-/// (RFC 7542). [`martlet_sbi::path_segment`] writes them.
-pub fn segments(question: &str) -> Vec<String> {
-    question.split('/').map(segment_text).collect()
-}
 
 /// Writes an argument as one segment of a path.
 pub fn write_argument(argument: &impl Serialize) -> String {
@@ -32,15 +24,6 @@ pub fn read_argument<T: DeserializeOwned>(segment: &str) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn segments_are_decoded_after_they_are_split() {
-        let supi = "nai-a/b?c#d%2Fe+\u{e9}@x.example";
-        let question = format!("amf/ue/{}/release", martlet_sbi::path_segment(supi));
-        assert_eq!(segments(&question), ["amf", "ue", supi, "release"]);
-        assert!(format!("/ask/{question}").parse::<http::Uri>().is_ok(), "{question}");
-        assert_eq!(segments("charging"), ["charging"]);
-    }
 
     #[test]
     fn an_argument_is_a_segment_of_a_path_and_is_read_again() {

@@ -9,7 +9,8 @@
 mod argument;
 mod token;
 
-pub use argument::{read_argument, segments, write_argument};
+pub use crate::paths::Paths;
+pub use argument::{read_argument, write_argument};
 pub use token::Token;
 
 use crate::{AskSource, Ready};
@@ -285,42 +286,49 @@ where
 }
 
 /// What a path serves.
-enum Resource<'a> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resource {
     Metrics,
     Status,
     Health,
     Readiness,
     /// A request for a function.
-    Ask(&'a str),
+    Ask,
 }
 
-impl<'a> Resource<'a> {
-    fn of(path: &'a str) -> Option<Self> {
-        Some(match path {
-            "/metrics" => Resource::Metrics,
-            "/status" => Resource::Status,
-            "/healthz" => Resource::Health,
-            "/readyz" => Resource::Readiness,
-            _ => Resource::Ask(path.strip_prefix("/ask/")?),
-        })
+static RESOURCES: LazyLock<Paths<Resource>> = LazyLock::new(|| {
+    Paths::new([
+        ("/metrics", Resource::Metrics),
+        ("/status", Resource::Status),
+        ("/healthz", Resource::Health),
+        ("/readyz", Resource::Readiness),
+        ("/ask/{*question}", Resource::Ask),
+    ])
+});
+
+impl Resource {
+    /// What a path serves, and the request for a function in it.
+    fn of(path: &str) -> Option<(Self, &str)> {
+        let (resource, segments) = RESOURCES.at(path)?;
+        Some((resource, segments.get("question").unwrap_or_default()))
     }
 
     /// Whether any client may read it over TCP. Monitoring does, and it names no subscriber.
-    fn is_public(&self) -> bool {
+    fn is_public(self) -> bool {
         matches!(self, Resource::Metrics | Resource::Health | Resource::Readiness)
     }
 
     /// The methods that it allows.
-    fn allowed(&self) -> &'static str {
+    fn allowed(self) -> &'static str {
         match self {
-            Resource::Ask(_) => "POST",
+            Resource::Ask => "POST",
             _ => "GET, HEAD",
         }
     }
 
-    fn allows(&self, method: &Method) -> bool {
+    fn allows(self, method: &Method) -> bool {
         match self {
-            Resource::Ask(_) => method == Method::POST,
+            Resource::Ask => method == Method::POST,
             _ => method == Method::GET || method == Method::HEAD,
         }
     }
@@ -336,7 +344,7 @@ async fn answer(
     {
         return *refused;
     }
-    let Some(resource) = Resource::of(request.uri().path()) else {
+    let Some((resource, question)) = Resource::of(request.uri().path()) else {
         return text(404, "available: /metrics, /status, /healthz, /readyz and POST /ask/…\n");
     };
     if !resource.allows(request.method()) {
@@ -369,7 +377,7 @@ async fn answer(
             Ok(()) => text(200, "ready\n"),
             Err(why) => text(503, format!("{why}\n")),
         },
-        Resource::Ask(question) => match shared.ask.iter().find_map(|ask| ask(question)) {
+        Resource::Ask => match shared.ask.iter().find_map(|ask| ask(question)) {
             Some(answer) => asked(answer.await),
             None => text(404, "no function of this process answers this request\n"),
         },
@@ -474,11 +482,13 @@ mod tests {
 
     #[test]
     fn each_resource_has_its_methods() {
-        let allows = |path, method| Resource::of(path).is_some_and(|r| r.allows(&method));
+        let allows = |path, method| Resource::of(path).is_some_and(|(r, _)| r.allows(&method));
         assert!(allows("/status", Method::GET) && allows("/metrics", Method::HEAD));
         assert!(!allows("/status", Method::POST) && !allows("/ask/locate/imsi-1", Method::GET));
         assert!(allows("/ask/locate/imsi-1", Method::POST));
         assert!(Resource::of("/").is_none() && Resource::of("/asking").is_none());
-        assert!(!Resource::Status.is_public() && !Resource::Ask("top").is_public());
+        assert!(!Resource::Status.is_public() && !Resource::Ask.is_public());
+        let question = "amf/ue/nai-a%2Fb/release";
+        assert_eq!(Resource::of(&format!("/ask/{question}")), Some((Resource::Ask, question)));
     }
 }
