@@ -1,9 +1,11 @@
 //! The report of a scenario.
 use crate::sample::{Procedure, Sample};
+use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// The report of a scenario.
@@ -69,7 +71,7 @@ pub struct Distribution {
 
 impl Distribution {
     /// Distribution of durations in milliseconds; `None` without durations. Quantiles use the
-    /// nearest rank.
+    /// nearest rank, so each value is one that was measured; statistics libraries interpolate.
     pub fn of(values: impl Iterator<Item = Duration>) -> Option<Distribution> {
         let mut values: Vec<Duration> = values.collect();
         values.sort_unstable();
@@ -123,43 +125,24 @@ impl Report {
             false => "NOT as expected",
         };
         let _ = writeln!(text, "{}: {outcome}, {:.1} s", self.scenario, self.seconds);
-        for step in &self.steps {
-            let wrong: u64 = step.unexpected.values().sum();
-            let mark = if wrong == 0 { "ok" } else { "FAILED" };
-            let _ = writeln!(
-                text,
-                "  {:<6} {:<20} {:>7} x  {mark}",
-                step.number, step.step, step.count
-            );
-            for (what, count) in &step.unexpected {
-                let _ = writeln!(text, "         {count} x {what}");
-            }
+        if !self.steps.is_empty() {
+            let rows = self.steps.iter().map(StepReport::row);
+            let _ = writeln!(text, "{}", table(["step", "name", "count", "result"], 2..3, rows));
         }
         if !self.procedures.is_empty() {
-            let _ = writeln!(
-                text,
-                "\n  {:<26} {:>7} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}   ms at the gNB",
-                "procedure", "count", "failed", "min", "median", "p95", "p99", "max"
-            );
-        }
-        for procedure in &self.procedures {
-            let failed: u64 = procedure.failures.values().sum();
-            let _ = write!(
-                text,
-                "  {:<26} {:>7} {:>7}",
-                procedure.procedure.name(),
-                procedure.count,
-                failed
-            );
-            if let Some(d) = &procedure.latency_ms {
-                for value in [d.min, d.median, d.p95, d.p99, d.max] {
-                    let _ = write!(text, " {value:>9.3}");
-                }
-            }
-            text.push('\n');
-            for (cause, count) in &procedure.failures {
-                let _ = writeln!(text, "    {count} x {cause}");
-            }
+            let header = [
+                "procedure",
+                "count",
+                "failed",
+                "min ms",
+                "median ms",
+                "p95 ms",
+                "p99 ms",
+                "max ms",
+                "failures",
+            ];
+            let rows = self.procedures.iter().map(ProcedureReport::row);
+            let _ = writeln!(text, "\n  latency at the gNB\n{}", table(header, 1..8, rows));
         }
         if let Some(reason) = &self.aborted {
             let _ = writeln!(text, "\n  ended early: {reason}");
@@ -168,36 +151,75 @@ impl Report {
     }
 }
 
+impl StepReport {
+    fn row(&self) -> [String; 4] {
+        let result = match self.unexpected.is_empty() {
+            true => "ok".into(),
+            false => format!("FAILED\n{}", counted(&self.unexpected)),
+        };
+        [self.number.clone(), self.step.clone(), self.count.to_string(), result]
+    }
+}
+
+impl ProcedureReport {
+    fn row(&self) -> [String; 9] {
+        let failed: u64 = self.failures.values().sum();
+        let latency = self.latency_ms.map(|d| [d.min, d.median, d.p95, d.p99, d.max]);
+        let [min, median, p95, p99, max] =
+            latency.map_or_else(Default::default, |all| all.map(|value| format!("{value:.3}")));
+        let name = self.procedure.name().to_string();
+        let (count, failed) = (self.count.to_string(), failed.to_string());
+        [name, count, failed, min, median, p95, p99, max, counted(&self.failures)]
+    }
+}
+
+/// Causes with their numbers, one a line.
+fn counted(causes: &BTreeMap<String, u64>) -> String {
+    let lines: Vec<_> = causes.iter().map(|(cause, count)| format!("{count} x {cause}")).collect();
+    lines.join("\n")
+}
+
+/// A table without lines, two columns from the left. `numbers`: the columns that are aligned to the
+/// right.
+fn table<const N: usize>(
+    header: [&str; N],
+    numbers: Range<usize>,
+    rows: impl Iterator<Item = [String; N]>,
+) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header).add_rows(rows);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { 2 } else { 0 }, 2));
+        if numbers.contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
 /// Writes samples as CSV: start (since `origin`), latency, total time and time spent waiting for
 /// the core, in microseconds.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_csv(mut to: impl io::Write, samples: &[Sample], origin: Instant) -> io::Result<()> {
-    writeln!(to, "procedure,subject,start_us,latency_us,total_us,core_us,failure")?;
+pub fn write_csv(to: impl io::Write, samples: &[Sample], origin: Instant) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(to);
+    let header =
+        ["procedure", "subject", "start_us", "latency_us", "total_us", "core_us", "failure"];
+    csv.write_record(header)?;
     for sample in samples {
-        let micros = |d: Duration| d.as_secs_f64() * 1e6;
-        writeln!(
-            to,
-            "{},{},{:.1},{:.1},{:.1},{:.1},{}",
+        let micros = |d: Duration| format!("{:.1}", d.as_secs_f64() * 1e6);
+        csv.write_record([
             sample.procedure.name(),
-            quoted(&sample.subject),
-            micros(sample.start.saturating_duration_since(origin)),
-            micros(sample.latency),
-            micros(sample.total),
-            micros(sample.core),
-            quoted(sample.failure.as_deref().unwrap_or_default()),
-        )?;
+            &sample.subject,
+            &micros(sample.start.saturating_duration_since(origin)),
+            &micros(sample.latency),
+            &micros(sample.total),
+            &micros(sample.core),
+            sample.failure.as_deref().unwrap_or_default(),
+        ])?;
     }
-    to.flush()
-}
-
-/// A CSV field (RFC 4180).
-fn quoted(text: &str) -> String {
-    match text.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
+    csv.flush()
 }
 
 #[cfg(test)]
@@ -219,6 +241,47 @@ mod tests {
         }
         assert_eq!(Distribution::of(std::iter::empty()), None);
         assert_eq!(Distribution::of(std::iter::once(Duration::from_millis(7))).unwrap().p99, 7.0);
+    }
+
+    #[test]
+    fn the_text_has_a_row_for_each_step_and_procedure() {
+        let step = |number: &str, step: &str, unexpected: &[(&str, u64)]| StepReport {
+            number: number.into(),
+            step: step.into(),
+            count: 12,
+            unexpected: unexpected.iter().map(|(what, n)| (what.to_string(), *n)).collect(),
+        };
+        let report = Report {
+            scenario: "storm".into(),
+            passed: false,
+            seconds: 1.25,
+            steps: vec![
+                step("1", "register", &[]),
+                step("2.1", "handover_to_a_cell_of_another_gnb", &[("timeout", 2), ("cause 3", 1)]),
+            ],
+            procedures: vec![ProcedureReport {
+                procedure: Procedure::Registration,
+                count: 12,
+                failures: [("timeout".to_string(), 2)].into(),
+                latency_ms: Distribution::of(std::iter::once(Duration::from_micros(1500))),
+                total_ms: None,
+            }],
+            aborted: None,
+            samples_dropped: 0,
+        };
+        let lines = [
+            "storm: NOT as expected, 1.2 s",
+            "  step  name                               count  result",
+            "  1     register                              12  ok",
+            "  2.1   handover_to_a_cell_of_another_gnb     12  FAILED",
+            "                                                  1 x cause 3",
+            "                                                  2 x timeout",
+            "",
+            "  latency at the gNB",
+            "  procedure     count  failed  min ms  median ms  p95 ms  p99 ms  max ms  failures",
+            "  registration     12       2   1.500      1.500   1.500   1.500   1.500  2 x timeout",
+        ];
+        assert_eq!(report.to_text(), lines.join("\n") + "\n");
     }
 
     #[test]

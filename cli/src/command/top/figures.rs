@@ -1,5 +1,6 @@
 //! Figures and rates from two readings of the core.
 use super::Order;
+use crate::table::table_with_numbers;
 use martlet_oam::core_status::of_all;
 use martlet_oam::traffic::{LineInterface, Sampler, Traffic, ip_of};
 use serde_json::Value;
@@ -460,28 +461,32 @@ impl Figures {
     /// All figures as text.
     pub fn text(&self, order: Order, max_ues: usize) -> String {
         let mut out = self.head().join("\n");
-        out.push_str("\n\nREASON              DROPPED      PER SECOND\n");
-        for (reason, n, rate) in self.reasons() {
-            out.push_str(&format!("{reason:<18} {n:>8} {:>15}\n", short(rate).trim_end()));
-        }
-        out.push_str(
-            "\nUE                   IMSI              UP bit/s  DOWN bit/s  UP pkt/s  DOWN pkt/s  \
-             WAITING   DROPPED\n",
-        );
-        for ue in self.ues(order).iter().take(max_ues) {
-            out.push_str(&format!(
-                "{:<20} {:<15} {:>10} {:>11} {:>9} {:>11} {:>8} {:>9}  {}\n",
-                ue.address,
-                ue.imsi(),
-                short(ue.bits[0]),
-                short(ue.bits[1]),
-                short(ue.packets[0]),
-                short(ue.packets[1]),
-                ue.waiting,
-                ue.drops,
-                ue.reasons
-            ));
-        }
+        let reasons = self.reasons().into_iter().map(|(reason, n, rate)| {
+            vec![reason, n.to_string(), short(rate).trim_end().to_string()]
+        });
+        let reasons = table_with_numbers(&["REASON", "DROPPED", "PER SECOND"], 1..3, reasons);
+        let ues = self.ues(order);
+        let rows = ues.iter().take(max_ues).map(|ue| {
+            let [up, down] = ue.bits.map(short);
+            let [up_packets, down_packets] = ue.packets.map(short);
+            let (waiting, drops) = (ue.waiting.to_string(), ue.drops.to_string());
+            let (address, imsi) = (ue.address.clone(), ue.imsi().to_string());
+            let reasons = ue.reasons.clone();
+            vec![address, imsi, up, down, up_packets, down_packets, waiting, drops, reasons]
+        });
+        let header = [
+            "UE",
+            "IMSI",
+            "UP bit/s",
+            "DOWN bit/s",
+            "UP pkt/s",
+            "DOWN pkt/s",
+            "WAITING",
+            "DROPPED",
+            "REASONS",
+        ];
+        let ues = table_with_numbers(&header, 2..8, rows);
+        out.push_str(&format!("\n\n{reasons}\n\n{ues}\n"));
         out
     }
 }
@@ -658,7 +663,7 @@ mod tests {
             text.contains("p50 < 128 ns, p99 ?\ntables rules 4/256\nboard temperature 51.5 °C\n"),
             "{text}"
         );
-        assert!(text.contains("gate                     21              10\n"), "{text}");
+        assert!(text.contains("gate         21          10\n"), "{text}");
         assert!(text.contains("10.45.0.3") && text.ends_with("gate 21\n"), "{text}");
         assert!(!text.contains("10.45.0.2"), "the number of UEs is limited to 1");
     }
