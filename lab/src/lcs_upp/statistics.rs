@@ -1,5 +1,6 @@
 //! The statistics of the paper: mean, standard error, and 99 % confidence interval of the normal
 //! distribution.
+use statrs::statistics::Statistics;
 
 /// The 0.995 quantile of the standard normal distribution, rounded as in the paper.
 pub(super) const Z: f64 = 2.58;
@@ -16,13 +17,11 @@ pub(crate) struct Interval {
 impl Interval {
     /// The interval of a sample of at least two values.
     pub(crate) fn of(sample: &[f64]) -> Option<Self> {
-        let n = sample.len() as f64;
         if sample.len() < 2 {
             return None;
         }
-        let mean = sample.iter().sum::<f64>() / n;
-        let variance = sample.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        Some(Interval { mean, error: (variance / n).sqrt() })
+        let error = sample.std_dev() / (sample.len() as f64).sqrt();
+        Some(Interval { mean: sample.mean(), error })
     }
 
     /// The lower bound.

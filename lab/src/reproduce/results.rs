@@ -1,6 +1,7 @@
 //! The results of an experiment, read from its files.
 use anyhow::{Context, Result};
 use serde_json::Value;
+use statrs::statistics::Statistics;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -87,7 +88,7 @@ pub const NO_BAR: (f64, f64, f64) = (f64::NAN, f64::NAN, f64::NAN);
 pub fn mean(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     let all: Option<Vec<f64>> = values.into_iter().collect();
     let all = all.filter(|all| !all.is_empty())?;
-    Some(all.iter().sum::<f64>() / all.len() as f64)
+    Some(all.mean())
 }
 
 /// The difference of the largest and the smallest value.

@@ -83,6 +83,7 @@ impl Usl {
 }
 
 /// Solves linear equations by Gauss's elimination with pivots; the last column is the right side.
+/// There are three at most, so no library for linear algebra is built for them.
 fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let size = rows.len();
     for column in 0..size {
