@@ -62,6 +62,28 @@ fn packets_are_captured_and_traced_over_the_api() {
     in_namespace(|| async { look_at_packets(crate::api::api_site("user-plane-api")).await });
 }
 
+/// The kernel datapath, which is the default, says what it does not support and what does.
+#[test]
+fn the_kernel_datapath_says_that_it_does_not_trace() {
+    in_namespace(|| async { refuses_to_trace(Site::new("no-trace")?).await });
+}
+
+#[test]
+fn the_kernel_datapath_says_over_the_api_that_it_does_not_trace() {
+    in_namespace(|| async { refuses_to_trace(crate::api::api_site("no-trace-api")?).await });
+}
+
+async fn refuses_to_trace(site: Site) -> Result<()> {
+    let core = site.start(&[])?;
+    for command in ["upf trace --all --count 1 --seconds 5", "upf trace --count 1 --seconds 5"] {
+        let (well, out, errors) = output(site.command(command)?).await?;
+        ensure!(!well && out.is_empty(), "{command}: {out} {errors}");
+        let says = "the datapath kernel does not support tracing: set upf.datapath to xdp";
+        ensure!(errors.contains(says), "{command}: {errors}");
+    }
+    core.stop()
+}
+
 async fn look_at_packets(site: Result<Site>) -> Result<()> {
     let site = site?;
     let captures = site.0.join("captures");
