@@ -19,6 +19,7 @@ mod crash_loop;
 mod crash_recovery;
 mod cut_off;
 mod dashboards;
+mod demo;
 mod doctor;
 mod flood;
 mod full_disk;
