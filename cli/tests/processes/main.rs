@@ -34,6 +34,7 @@ mod oam;
 mod oidc;
 mod openapi;
 mod outages;
+mod pages;
 mod pki;
 mod policies;
 #[path = "../../../upf/nf/src/tests/queries.rs"]
