@@ -13,7 +13,6 @@ mod cut_off;
 mod dispatch;
 mod flag;
 mod former_associations;
-mod lease;
 mod metrics;
 mod n2;
 mod nssf_answers;
@@ -67,7 +66,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::Semaphore;
 use ue::tables::{Summary, Tables};
-use ue::{Ue, UeHandle};
+use ue::{ProcedureLayer, Ue, UeHandle};
 
 /// The AMF.
 pub struct Amf {
@@ -265,7 +264,7 @@ impl NetworkFunction for Amf {
         if let Some(listener) = &listener {
             tokio::select! {
                 () = dispatch::accept(self.clone(), listener, shutdown.clone()) => {}
-                ended = lease::watch(&self, &shutdown) => ended?,
+                ended = ue::lease::watch(&self, &shutdown) => ended?,
             }
         }
         shutdown.wait().await;

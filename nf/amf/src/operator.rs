@@ -193,7 +193,7 @@ fn describe(amf: &Amf, supi: &str) -> Result<Value, Problem> {
 
 async fn request(amf: &Amf, supi: &str, request: OperatorRequest) -> Result<Value, Problem> {
     let (answer, answered) = oneshot::channel();
-    amf.send_event(&amf.find(supi)?, Event::Operator(request, answer))?;
+    amf.find(supi)?.send(Event::Operator(request, answer))?;
     answered.await.unwrap_or_else(|_| {
         Err(Problem::new(409, "CONTEXT_NOT_FOUND").detail("the UE context ended meanwhile"))
     })

@@ -5,7 +5,8 @@
 //! restart. A known UE may have used NAS COUNTs that were not stored, so that the restored context
 //! skips some downlink COUNTs: none is used twice (TS 33.501, 6.4.3.1).
 use crate::ue::{
-    AmPolicy, Due, Idle, Security, Session, SessionState, SmContext, Subscription, Ue, UeHandle,
+    AmPolicy, Due, Idle, ProcedureLayer, Security, Session, SessionState, SmContext, Subscription,
+    Ue, UeHandle,
 };
 use crate::{Amf, AmfConfig};
 use martlet_context_store::{
@@ -266,7 +267,7 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Box<Ue>, Re
         ue.sessions.insert(psi, session.session(number));
     }
     if persisted.registered {
-        ue.set_rm_state(crate::ue::RmState::Registered);
+        ue.register();
     };
     let left = persisted.idle.map(|(kind, until)| {
         (kind, Instant::now() + Duration::from_secs(until.saturating_sub(now())))
@@ -346,7 +347,7 @@ impl PersistedUe {
             ue.sessions.insert(psi, session.deactivated(number));
         }
         if self.registered {
-            ue.set_rm_state(crate::ue::RmState::Registered);
+            ue.register();
         };
         Ok(())
     }
@@ -522,11 +523,6 @@ impl Ue {
             persisted.radio_capability = radio.map(hex::encode);
             persisted
         });
-    }
-
-    /// Removes the stored context.
-    pub fn remove_persisted(&self) {
-        self.amf.contexts.remove(self.handle.number.to_string());
     }
 
     /// Runs a restored UE: its N2 connection ended with the former process.

@@ -186,6 +186,12 @@ impl Served {
         })
     }
 
+    /// The identity of this AMF in its set.
+    pub fn set_id(&self) -> AmfId {
+        // The configuration check guarantees one GUAMI.
+        self.guamis[0].id
+    }
+
     /// The served PLMN.
     pub fn plmn(&self, plmn: Plmn) -> Option<&ServedPlmn> {
         self.plmns.iter().find(|served| served.plmn == plmn)

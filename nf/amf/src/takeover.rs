@@ -212,7 +212,7 @@ pub(crate) async fn observe_leases(amf: Arc<Amf>, shutdown: Shutdown) {
             let amf = amf.clone();
             let read = move || {
                 let set = amf.peers.set(&amf.config.context_store)?;
-                set.observe_leases(&owner_prefix(&amf.set_id()))?;
+                set.observe_leases(&owner_prefix(&amf.served.set_id()))?;
                 Ok(set.lease() / 2)
             };
             let read = tokio::task::spawn_blocking(read).await;

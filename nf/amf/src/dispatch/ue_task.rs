@@ -17,7 +17,8 @@ use crate::procedures::session::{
     pdu_session_resource_modify_indication, pdu_session_resource_notify, sm_context_status,
 };
 use crate::ue::{
-    Awaited, Event, Idle, InitialMessages, Reallocation, Ue, Work, signalling, unverified,
+    Awaited, Event, Idle, InitialMessages, ProcedureLayer, Reallocation, Ue, Work, signalling,
+    unverified,
 };
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
@@ -28,7 +29,7 @@ use std::time::Instant;
 
 impl Ue {
     /// Runs until the context is no longer needed.
-    pub async fn run(mut self: Box<Self>) {
+    pub(super) async fn take_events(mut self: Box<Self>) {
         while !self.is_finished() {
             let Some(work) = self.next_work().await else { continue };
             // Boxed, so that the task of an idle UE stays small.

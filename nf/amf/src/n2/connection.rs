@@ -6,6 +6,7 @@ use martlet_nas::Plmn;
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_sbi_api::common::PresenceInfo;
 use martlet_sbi_api::common::{Ncgi, NrCellId, NrLocation, UserLocation};
+use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -40,6 +41,14 @@ impl Location {
 pub(crate) struct Reporting {
     pub cell: bool,
     pub areas: Vec<PresenceInfo>,
+}
+
+/// The UEs, from the point of view of their connections.
+pub(crate) trait UeLayer {
+    /// Whether this AMF still owns the UE of a connection.
+    fn owns_connection(&self, amf_id: u64) -> impl Future<Output = bool> + Send;
+    /// A connection has ended.
+    fn disconnect(&self, amf_id: u64);
 }
 
 /// A UE-associated logical NG connection.
@@ -124,6 +133,6 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.amf.tables.disconnect(self.amf_id);
+        self.amf.disconnect(self.amf_id);
     }
 }

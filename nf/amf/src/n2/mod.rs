@@ -16,7 +16,7 @@ pub(crate) mod signalling;
 mod transfer_lists;
 pub(crate) mod uplink;
 
-pub(crate) use connection::{Connection, Location, Reporting};
+pub(crate) use connection::{Connection, Location, Reporting, UeLayer};
 pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs, Unverified};
 pub(crate) use link::Link;
 pub(crate) use listener::listen;

@@ -218,10 +218,12 @@ impl Rebalancing {
 }
 
 impl Amf {
-    /// Its identity in the set.
-    pub(crate) fn set_id(&self) -> AmfId {
-        // The configuration check guarantees one GUAMI.
-        self.served.guamis[0].id
+    /// The relative capacity for gNBs and for the other AMFs of the set.
+    pub(crate) fn relative_capacity(&self) -> u8 {
+        match *self.context.draining().borrow() {
+            true => 0,
+            false => self.config.relative_capacity,
+        }
     }
 
     /// Stores the load and the offers, if they have changed.
@@ -266,7 +268,7 @@ impl Amf {
 
     /// Reads the loads and offers of the other AMFs of the set. Blocks.
     fn read_members(&self) -> Result<Vec<(AmfId, Member)>, StoreError> {
-        let own = self.set_id();
+        let own = self.served.set_id();
         let prefix = owner_prefix(&own);
         let set = self.peers.set(&self.config.context_store)?;
         let members = set.members(&prefix, REBALANCING)?;

@@ -52,7 +52,7 @@ impl AmfCallback for Amf {
         let ue = self.find(supi)?;
         let is_known = body.status_info.resource_status == ResourceStatus::Released
             || self.tables.summary(ue.number).is_some_and(|ue| ue.sessions.contains(&psi));
-        self.send_event(&ue, Event::SessionStatus { psi, number, notification: body.into() })?;
+        ue.send(Event::SessionStatus { psi, number, notification: body.into() })?;
         // The SMF may have a session that this AMF has lost, or never known.
         match is_known {
             true => Ok(()),
@@ -66,7 +66,7 @@ impl AmfCallback for Amf {
         supi: &str,
         body: PolicyUpdate,
     ) -> Result<Option<AmRequestedValueRep>, Problem> {
-        self.send_event(&self.find(supi)?, Event::PolicyUpdate(body.into()))?;
+        self.find(supi)?.send(Event::PolicyUpdate(body.into()))?;
         Ok(None)
     }
 
@@ -75,7 +75,7 @@ impl AmfCallback for Amf {
         supi: &str,
         _: TerminationNotification,
     ) -> Result<(), Problem> {
-        self.send_event(&self.find(supi)?, Event::PolicyTerminated)
+        self.find(supi)?.send(Event::PolicyTerminated)
     }
 
     async fn deregistration_notify(
@@ -91,7 +91,7 @@ impl AmfCallback for Amf {
         );
         let (done, acted) = oneshot::channel();
         let event = Event::Deregister(reason, Some(done));
-        let sent = self.find(supi).and_then(|ue| self.send_event(&ue, event));
+        let sent = self.find(supi).and_then(|ue| ue.send(event));
         // For other reasons, the AMF may signal to the UE before.
         if sent.is_ok() && is_served_elsewhere {
             let _ = acted.await;
@@ -107,7 +107,7 @@ impl AmfCallback for Amf {
     ) -> Result<(), Problem> {
         match body.json.notify_reason {
             Some(N2InfoNotifyReason::HandoverCompleted) => {
-                self.send_event(&self.find(supi)?, Event::HandoverCompleted)
+                self.find(supi)?.send(Event::HandoverCompleted)
             }
             _ => Err(Problem::mandatory_ie_incorrect(
                 "/notifyReason",
@@ -126,7 +126,7 @@ impl AmfCallback for Amf {
         let full = || Problem::new(503, "NF_CONGESTION").detail("too many UE contexts");
         let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
         let (answer, answered) = oneshot::channel();
-        self.send_event(&ue, Event::RegistrationFromAmf(body.into(), answer))?;
+        ue.send(Event::RegistrationFromAmf(body.into(), answer))?;
         answered.await.unwrap_or_else(|_| Err(full()))
     }
 
@@ -135,6 +135,6 @@ impl AmfCallback for Amf {
         supi: &str,
         _: ModificationNotification,
     ) -> Result<(), Problem> {
-        self.send_event(&self.find(supi)?, Event::SubscriptionChanged)
+        self.find(supi)?.send(Event::SubscriptionChanged)
     }
 }

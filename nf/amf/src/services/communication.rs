@@ -6,7 +6,6 @@ use crate::procedures::connection::n1_n2_message_transfer;
 use crate::procedures::positioning::nrppa_transport;
 use crate::procedures::registration::{amf_set_takeover, ue_context_transfer};
 use crate::ue::{Event, Transfer, UeHandle};
-use martlet_event_queue::TrySendError;
 use martlet_nas::Guti;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem, StatusReply};
@@ -50,22 +49,6 @@ impl Amf {
         }
         found.ok_or_else(|| unknown(ue_context_id))
     }
-
-    /// Sends an event to a UE's task.
-    pub(crate) fn send_event(&self, ue: &UeHandle, event: Event) -> Result<(), Problem> {
-        ue.sender.try_send(event).map_err(|error| match error {
-            TrySendError::Full(_) => {
-                crate::metrics::dropped("ue_event");
-                let mut problem =
-                    Problem::new(503, "NF_CONGESTION").detail("the UE's queue is full");
-                problem.retry_after = Some(1);
-                problem
-            }
-            TrySendError::Closed(_) => {
-                Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE's context has just ended")
-            }
-        })
-    }
 }
 
 impl AmfCommunication for Amf {
@@ -91,12 +74,8 @@ impl AmfCommunication for Amf {
         }
         let (answer, answered) = oneshot::channel();
         let answer = at_once.is_none().then_some(answer);
-        self.send_event(
-            &ue,
-            Event::Transfer(
-                Transfer { request: body.json, n1, n2, origin: Origin::here(), answer }.into(),
-            ),
-        )?;
+        let transfer = Transfer { request: body.json, n1, n2, origin: Origin::here(), answer };
+        ue.send(Event::Transfer(transfer.into()))?;
         match at_once {
             Some(answer) => answer,
             None => answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id))),
@@ -113,7 +92,7 @@ impl AmfCommunication for Amf {
             self.context.check_callback(uri).await?;
         }
         let (answer, answered) = oneshot::channel();
-        self.send_event(&ue, Event::Subscribe(body.into(), answer))?;
+        ue.send(Event::Subscribe(body.into(), answer))?;
         let created = answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))?;
         let (root, id) = (self.context.api_root(), &created.n1n2_notify_subscription_id);
         let location = format!(
@@ -129,7 +108,7 @@ impl AmfCommunication for Amf {
     ) -> Result<(), Problem> {
         let ue = self.find(ue_context_id)?;
         let (answer, answered) = oneshot::channel();
-        self.send_event(&ue, Event::Unsubscribe(id.into(), answer))?;
+        ue.send(Event::Unsubscribe(id.into(), answer))?;
         answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
     }
 
@@ -154,7 +133,7 @@ impl AmfCommunication for Amf {
         let full = || Problem::new(403, "HANDOVER_FAILURE").detail("too many UE contexts");
         let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
         let (answer, answered) = oneshot::channel();
-        self.send_event(&ue, Event::HandoverFromAmf(body.into(), answer))?;
+        ue.send(Event::HandoverFromAmf(body.into(), answer))?;
         let created = answered.await.unwrap_or_else(|_| Err(full()))?;
         let (root, ue) = (self.context.api_root(), martlet_sbi::path_segment(ue_context_id));
         let location = format!("{root}/namf-comm/v1/ue-contexts/{ue}");
@@ -166,7 +145,7 @@ impl AmfCommunication for Amf {
         ue_context_id: &str,
         _: UeContextRelease,
     ) -> Result<(), Problem> {
-        self.send_event(&self.find(ue_context_id)?, Event::HandoverReleased)
+        self.find(ue_context_id)?.send(Event::HandoverReleased)
     }
 
     async fn ue_context_transfer(
@@ -182,7 +161,7 @@ impl AmfCommunication for Amf {
             .and_then(|n1| body.find(&n1.n1_message_content.content_id))
             .cloned();
         let (answer, answered) = oneshot::channel();
-        self.send_event(&ue, Event::ContextTransfer(body.json.into(), nas, answer))?;
+        ue.send(Event::ContextTransfer(body.json.into(), nas, answer))?;
         answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
     }
 
@@ -193,7 +172,7 @@ impl AmfCommunication for Amf {
     ) -> Result<UeRegStatusUpdateRspData, Problem> {
         let ue = self.find(ue_context_id)?;
         let (answer, answered) = oneshot::channel();
-        self.send_event(&ue, Event::ContextTransferred(body.into(), answer))?;
+        ue.send(Event::ContextTransferred(body.into(), answer))?;
         answered.await.map_err(|_| unknown(ue_context_id))??;
         Ok(UeRegStatusUpdateRspData { reg_status_transfer_complete: true })
     }

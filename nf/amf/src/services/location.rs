@@ -20,10 +20,8 @@ impl AmfLocation for Amf {
                 .detail(format!("the AMF does not know {ue_context_id}"))
         };
         let (answer, answered) = tokio::sync::oneshot::channel();
-        self.send_event(
-            &self.find_in_set(ue_context_id).await?,
-            Event::Locate(body.into(), answer),
-        )?;
+        let ue = self.find_in_set(ue_context_id).await?;
+        ue.send(Event::Locate(body.into(), answer))?;
         answered.await.unwrap_or_else(|_| Err(unknown()))
     }
 

@@ -153,7 +153,7 @@ async fn a_service_request_of_a_deregistered_ue_is_rejected() {
     // The AMF deregisters it without its knowledge.
     let handle = core.amf.find(SUPI).unwrap();
     let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::UeInitialRegistration;
-    core.amf.send_event(&handle, crate::ue::Event::Deregister(reason, None)).unwrap();
+    handle.send(crate::ue::Event::Deregister(reason, None)).unwrap();
     core.wait_for((0, 0, 0)).await;
     let refused = ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap_err();
     assert!(refused.to_string().contains('9'), "{refused}");

@@ -228,7 +228,7 @@ async fn the_udm_ends_a_registration() {
     ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     let handle = core.amf.find("imsi-001010000000001").unwrap();
     let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::SubscriptionWithdrawn;
-    core.amf.send_event(&handle, crate::ue::Event::Deregister(reason, None)).unwrap();
+    handle.send(crate::ue::Event::Deregister(reason, None)).unwrap();
     core.wait_for((0, 0, 0)).await;
     assert_eq!(core.smf.sessions(), 0);
     ue_1.wait_idle().await.unwrap();
@@ -247,7 +247,7 @@ async fn the_udm_ends_the_registration_of_an_idle_ue() {
     let mut events = ue_1.subscribe().await.unwrap();
     let handle = core.amf.find("imsi-001010000000001").unwrap();
     let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::ReregistrationRequired;
-    core.amf.send_event(&handle, crate::ue::Event::Deregister(reason, None)).unwrap();
+    handle.send(crate::ue::Event::Deregister(reason, None)).unwrap();
     // It is paged, connects, and is notified.
     let requests = async {
         loop {

@@ -3,7 +3,7 @@ use super::by_session::BySession;
 use super::positioning::Positioning;
 use super::state::{ContextTransfer, States};
 use super::tables::Summary;
-use super::{Event, Security, Session, Transfer, UeHandle, Work};
+use super::{Event, ProcedureLayer, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
 use crate::concurrency::Slot;
 use crate::n2::Connection;
@@ -329,6 +329,11 @@ impl Ue {
         self.amf.tables.set_summary(self.handle.number, summary);
     }
 
+    /// Removes the stored context.
+    pub fn remove_persisted(&self) {
+        self.amf.contexts.remove(self.handle.number.to_string());
+    }
+
     /// Releases the previous 5G-GUTI: the UE has confirmed the new one.
     pub fn release_old_guti(&mut self) {
         if let Some(old) = self.identity.old_guti.take() {
@@ -343,8 +348,8 @@ impl Drop for Ue {
             // The UE registers again. Its stored context may cause the same panic.
             self.remove_persisted();
         }
-        self.set_rm_state(crate::ue::RmState::Deregistered);
-        self.amf.rebalancing.withdraw(self.handle.number);
+        self.deregister();
+        self.withdraw_offer();
         let tmsis =
             self.identity.guti.iter().chain(&self.identity.old_guti).map(|guti| guti.tmsi());
         self.amf.tables.remove(self.handle.number, self.identity.supi.as_ref(), tmsis);

@@ -1,9 +1,10 @@
 //! Events of a UE's task.
 use super::Session;
+use crate::metrics;
 use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::{Connection, Gnb, uplink::Uplink};
 use bytes::Bytes;
-use martlet_event_queue::Sender;
+use martlet_event_queue::{Sender, TrySendError};
 use martlet_nas::inbound::Inbound;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{ApiRoot, Multipart, Problem, StatusReply};
@@ -27,6 +28,28 @@ pub(crate) struct UeHandle {
     pub number: u64,
     /// Bounded: `amf.limits.ue_queue`.
     pub sender: Sender<Event>,
+}
+
+impl UeHandle {
+    /// Sends an event to the task.
+    ///
+    /// # Errors
+    ///
+    /// The answer to the consumer: the queue is full, or the context has just ended.
+    pub fn send(&self, event: Event) -> Result<(), Problem> {
+        self.sender.try_send(event).map_err(|error| match error {
+            TrySendError::Full(_) => {
+                metrics::dropped("ue_event");
+                let mut problem =
+                    Problem::new(503, "NF_CONGESTION").detail("the UE's queue is full");
+                problem.retry_after = Some(1);
+                problem
+            }
+            TrySendError::Closed(_) => {
+                Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE's context has just ended")
+            }
+        })
+    }
 }
 
 /// INITIAL UE MESSAGE: a new connection with its first NAS message.

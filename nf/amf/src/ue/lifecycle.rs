@@ -1,5 +1,5 @@
 //! Events that any procedure may cause: an early end, a lost connection, CM-IDLE with its timer.
-use super::{CmState, Idle, NasExchange, Stop, Ue};
+use super::{CmState, Idle, Stop, Ue};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ impl Ue {
 
     /// The connection, or its gNB, is lost: a registered UE enters CM-IDLE, any other is released.
     pub async fn connection_lost(&mut self) {
-        let Some(connection) = self.connection.take() else { return };
+        let Some(connection) = self.enter_cm_idle() else { return };
         let (supi, gnb) = (self.label(), connection.gnb.label());
         let address = connection.gnb.address.ip();
         if let Some(suppressed) = martlet_log_limit::line("ue_connection_lost", address) {
@@ -27,9 +27,7 @@ impl Ue {
                 "UE connection lost"
             );
         }
-        self.last_location = Some(connection.location);
         drop(connection);
-        self.set_nas_exchange(NasExchange::Unprotected);
         self.nas_queues.received.clear();
         self.publish();
         let radio_lost = Cause::radioNetwork(CauseRadioNetwork::radio_connection_with_ue_lost);

@@ -1,5 +1,5 @@
 //! NAS messages to and from the UE (TS 24.501, 4.4).
-use super::{NasExchange, Stop, Ue, Work, signalling, unverified};
+use super::{Stop, Ue, Work, signalling, unverified};
 use crate::metrics;
 use crate::n2::signalling::Direction;
 use bytes::Bytes;
@@ -126,7 +126,7 @@ impl Ue {
         match inbound::from_ue(context, is_secure, nas) {
             Ok(inbound) => {
                 if inbound.is_verified() {
-                    self.set_nas_exchange(NasExchange::Secure);
+                    self.secure_exchange();
                 }
                 tracing::trace!(
                     supi = self.label(), nas = %inbound.message,

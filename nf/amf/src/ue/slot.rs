@@ -38,7 +38,7 @@ impl Ue {
                 return Err(Stop::ConnectionLost);
             }
             match awaited {
-                Awaited::Event(event) => self.handle_unsolicited(event).await?,
+                Awaited::Event(event) => self.unsolicited(event).await?,
                 Awaited::Lost => return Err(Stop::ConnectionLost),
                 Awaited::Nothing | Awaited::TargetLost => {}
             }

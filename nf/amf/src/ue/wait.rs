@@ -1,5 +1,5 @@
 //! The waiting operations of a procedure: the next NAS message, NGAP message, or handover input.
-use super::{Event, Stop, Ue, Work};
+use super::{Event, ProcedureLayer, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
 use martlet_nas::inbound::Inbound;
@@ -106,7 +106,7 @@ impl Ue {
                         nas
                     }
                     Awaited::Event(event) => {
-                        self.handle_unsolicited(event).await?;
+                        self.unsolicited(event).await?;
                         continue;
                     }
                 },
@@ -132,12 +132,10 @@ impl Ue {
                 Awaited::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => {
                     match pick(message) {
                         Ok(picked) => return Ok(Some(picked)),
-                        Err(message) => {
-                            self.handle_unsolicited(Event::Uplink { amf_id, message }).await?
-                        }
+                        Err(message) => self.unsolicited(Event::Uplink { amf_id, message }).await?,
                     }
                 }
-                Awaited::Event(event) => self.handle_unsolicited(event).await?,
+                Awaited::Event(event) => self.unsolicited(event).await?,
             }
         }
     }
@@ -157,8 +155,16 @@ impl Ue {
                 {
                     return Ok(HandoverInput::Target(message));
                 }
-                Awaited::Event(event) => self.handle_unsolicited(event).await?,
+                Awaited::Event(event) => self.unsolicited(event).await?,
             }
+        }
+    }
+
+    /// Handles an event that the running procedure does not wait for.
+    pub(super) async fn unsolicited(&mut self, event: Event) -> Result<(), Stop> {
+        match self.handle_unsolicited(event)? {
+            Some(procedure) => procedure.await,
+            None => Ok(()),
         }
     }
 

@@ -13,9 +13,7 @@ use super::ue_context_release;
 use crate::n2::signalling::Direction;
 use crate::n2::{Connection, Gnb, Handled, Unverified, uplink};
 use crate::procedures::registration::{amf_load_rebalancing, amf_set_takeover};
-use crate::ue::{
-    ContextTransfer, Event, InitialMessage, NasExchange, Reallocation, Ue, UeHandle, signalling,
-};
+use crate::ue::{ContextTransfer, Event, InitialMessage, Reallocation, Ue, UeHandle, signalling};
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_event_queue::TrySendError;
@@ -186,18 +184,15 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
         let cause = CauseRadioNetwork::release_due_to_cn_detected_mobility;
         ue_context_release::run(ue, Cause::radioNetwork(cause));
     }
-    ue.connection = Some(message.connection);
+    ue.enter_cm_connected(message.connection);
     ue.admission.over_share = message.over_share && !verified;
-    match verified {
-        true => {
-            ue.set_nas_exchange(NasExchange::Secure);
-            ue.set_verified();
-            // The UE stays here, unless another AMF takes it at this moment.
-            if ue.context_transfer == ContextTransfer::None {
-                ue.amf.rebalancing.withdraw(ue.handle.number);
-            }
+    if verified {
+        ue.secure_exchange();
+        ue.set_verified();
+        // The UE stays here, unless another AMF takes it at this moment.
+        if ue.context_transfer == ContextTransfer::None {
+            ue.amf.rebalancing.withdraw(ue.handle.number);
         }
-        false => ue.set_nas_exchange(NasExchange::Unprotected),
     }
     ue.idle = None;
     (ue.initial.nas, ue.initial.ngap) = (Some(message.nas.clone()), Some(message.ngap));
@@ -215,7 +210,7 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
         }
     }
     if let Some(inbound) = taken {
-        ue.set_nas_exchange(NasExchange::Secure);
+        ue.secure_exchange();
         ue.set_verified();
         ue.publish();
         opened = Ok(inbound);

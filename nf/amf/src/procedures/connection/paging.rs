@@ -48,7 +48,7 @@ async fn paged(ue: &mut Ue) -> Paged {
     let procedure = Procedure::start("paging");
     ue.start_paging();
     let ended = attempts(ue).await;
-    ue.end_activity();
+    ue.end_paging();
     let Some(stop) = ended else {
         procedure.failed("no_answer");
         return Paged::Silent;

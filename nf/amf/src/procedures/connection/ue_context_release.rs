@@ -8,15 +8,13 @@
 use crate::n2::uplink::Uplink;
 use crate::n2::{Connection, downlink};
 use crate::procedures::handover::xn_handover;
-use crate::ue::{Event, NasExchange, Ue, UeHandle};
+use crate::ue::{Event, Ue, UeHandle};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Duration;
 
 /// Releases the UE's connection. The UE is in CM-IDLE at once; a separate task waits for the gNB.
 pub(crate) fn run(ue: &mut Ue, cause: Cause) {
-    let Some(connection) = ue.connection.take() else { return };
-    ue.last_location = Some(connection.location);
-    ue.set_nas_exchange(NasExchange::Unprotected);
+    let Some(connection) = ue.enter_cm_idle() else { return };
     ue.leave_connection();
     ue.publish();
     let limit = ue.amf.config.timers.ngap();

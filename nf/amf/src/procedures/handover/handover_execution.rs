@@ -11,7 +11,7 @@ use crate::n2::Location;
 use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::HandoverAdmitted;
 use crate::n2::uplink::Uplink;
-use crate::ue::{HandoverInput, Stop, Ue};
+use crate::ue::{HandoverInput, ProcedureLayer, Stop, Ue};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Instant;
 

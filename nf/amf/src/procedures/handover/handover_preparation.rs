@@ -16,7 +16,7 @@ use crate::n2::uplink::SessionInfo;
 use crate::n2::{Connection, Gnb, Location, Reporting};
 use crate::procedures::registration::mobility_restrictions;
 use crate::served::Tai;
-use crate::ue::{HandoverPhase, Stop, Ue};
+use crate::ue::{Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
 use martlet_ngap::ngap::LocationReportingRequestType;
@@ -111,6 +111,6 @@ async fn request(
     };
     let sent = target.send(handover_downlink::handover_request(target.amf_id, request)).await;
     ue.target = Some(Box::new(target));
-    ue.set_handover_phase(HandoverPhase::Preparation);
+    ue.start_preparation();
     if sent { Ok(()) } else { Err(FAILED_AT_TARGET.into()) }
 }

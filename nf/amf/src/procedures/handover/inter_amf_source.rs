@@ -16,7 +16,7 @@ use crate::procedures::n2::ng_setup;
 use crate::procedures::registration::ue_context_transfer;
 use crate::procedures::registration::{am_policy_association, implicit_deregistration};
 use crate::served::{Tai, slice_to_sbi};
-use crate::ue::{HandoverInput, HandoverPhase, Stop, Ue};
+use crate::ue::{HandoverInput, ProcedureLayer, Stop, Ue};
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
 use martlet_sbi::{Multipart, Problem, content_type, path_segment};
@@ -218,9 +218,9 @@ async fn execute(
         return Err(Ended::Stopped(Stop::ConnectionLost));
     }
     let until = Instant::now() + ue.amf.config.timers.handover();
-    ue.set_handover_phase(HandoverPhase::ExecutionToOtherAmf);
+    ue.start_execution_to_other_amf();
     let completed = completion(ue, amf, until).await;
-    ue.set_handover_phase(HandoverPhase::None);
+    ue.end_handover();
     completed?;
     // The target AMF serves the UE and its sessions now.
     ue.sessions.clear();

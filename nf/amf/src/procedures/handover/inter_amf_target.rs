@@ -21,7 +21,7 @@ use crate::procedures::connection::ue_context_release;
 use crate::procedures::registration::{subscription_retrieval, ue_context_transfer};
 use crate::procedures::session::serving_amf_change;
 use crate::served::Tai;
-use crate::ue::{HandoverAnswer, HandoverPhase, NasExchange, Ue};
+use crate::ue::{HandoverAnswer, Ue};
 use martlet_nas::Plmn;
 use martlet_ngap::cause::{self, CauseNumber};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
@@ -37,7 +37,7 @@ pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answe
     let procedure = Procedure::start("handover_from_amf");
     let mut answer = Some(answer);
     let outcome = handover(ue, &body, &mut answer).await;
-    ue.set_handover_phase(HandoverPhase::None);
+    ue.end_handover();
     match outcome {
         Ok(sessions) => {
             procedure.succeeded();
@@ -129,7 +129,7 @@ async fn handover(
     if let Some(answer) = answer.take() {
         let _ = answer.send(Ok(created(&prepared)));
     }
-    ue.set_handover_phase(HandoverPhase::Execution);
+    ue.start_execution();
 
     let location = handover_execution::handover_notify(ue).await?;
     let Some(mut target) = ue.target.take() else { return Err(Ended::NotArrived) };
@@ -137,10 +137,10 @@ async fn handover(
         target.location = location;
     }
     target.context_is_set_up = true;
-    ue.connection = Some(*target);
-    ue.set_nas_exchange(NasExchange::Secure);
+    ue.enter_cm_connected(*target);
+    ue.secure_exchange();
     ue.registration.area = vec![tai];
-    ue.set_rm_state(crate::ue::RmState::Registered);
+    ue.register();
     ue.publish();
     let done = prepared.sessions();
     sessions::complete(ue, &done).await;

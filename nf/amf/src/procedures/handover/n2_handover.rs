@@ -22,11 +22,9 @@ use crate::procedures::n2::ng_setup;
 use crate::procedures::positioning::event_exposure;
 use crate::procedures::registration::subscription_retrieval;
 use crate::served::Tai;
-use crate::ue::{HandoverPhase, Stop, Ue};
+use crate::ue::{Stop, Ue};
 use martlet_ngap::cause;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 /// The target of a handover.
@@ -37,12 +35,13 @@ enum Target {
     OtherAmf(GlobalRANNodeID, Tai),
 }
 
-/// Runs the handover that the source gNB requires.
+/// Runs the handover that the source gNB requires, also inside another procedure that waits for the
+/// UE.
 pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
     let procedure = Procedure::start("handover");
     let source = ue.gnb();
     let outcome = handover(ue, &required).await;
-    ue.set_handover_phase(HandoverPhase::None);
+    ue.end_handover();
     let ended = match outcome {
         Ok(sessions) => {
             procedure.succeeded();
@@ -119,14 +118,6 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
     nas_non_delivery::send_again(ue).await;
 }
 
-/// Runs inside another procedure that waits for the UE.
-pub(crate) fn interleaved(
-    ue: &mut Ue,
-    required: HandoverRequired,
-) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-    Box::pin(run(ue, required))
-}
-
 /// Whether this AMF serves the UE after the handover.
 pub(crate) fn stays_at_this_amf(ue: &Ue, required: &HandoverRequired) -> bool {
     !matches!(target(ue, required), Ok(Target::OtherAmf(..)))
@@ -149,7 +140,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
     };
     let prepared = handover_preparation::run(ue, required, (gnb, tai), parameters, keys).await?;
     command(ue, &prepared).await?;
-    ue.set_handover_phase(HandoverPhase::Execution);
+    ue.start_execution();
     let location = handover_execution::handover_notify(ue).await?;
     // The UE is at the target: steps 5 to 12 of 4.9.1.3.3.
     let Some(mut target) = ue.target.take() else { return Err(Ended::NotArrived) };
@@ -157,7 +148,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
         target.location = location;
     }
     target.context_is_set_up = true;
-    let source = ue.connection.replace(*target);
+    let source = ue.switch_connection(*target);
     ue.publish();
     let done = prepared.sessions();
     sessions::complete(ue, &done).await;

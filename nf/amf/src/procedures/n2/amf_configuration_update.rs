@@ -11,16 +11,6 @@ use crate::n2::downlink;
 use martlet_nf::Shutdown;
 use std::sync::Arc;
 
-impl Amf {
-    /// The relative capacity for gNBs.
-    pub(crate) fn relative_capacity(&self) -> u8 {
-        match *self.context.draining().borrow() {
-            true => 0,
-            false => self.config.relative_capacity,
-        }
-    }
-}
-
 /// Reports each change of the capacity to all gNBs, until the shutdown.
 pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
     let mut draining = amf.context.draining();

@@ -132,7 +132,7 @@ impl Amf {
                 }
             });
         }
-        let ue = self.find(&supi).map_err(|_| {
+        let ue = self.tables.by_supi(&supi).ok_or_else(|| {
             Problem::new(403, "UE_NOT_SERVED_BY_AMF")
                 .detail(format!("the AMF does not serve {supi}"))
         })?;
@@ -161,7 +161,7 @@ impl Amf {
         }
         drop(list);
         // If the queue is full, the task checks after its next event.
-        let _ = self.send_event(&ue, Event::SubscriptionsChanged);
+        let _ = ue.send(Event::SubscriptionsChanged);
         Ok(id)
     }
 
@@ -177,8 +177,8 @@ impl Amf {
         let Some(first) = gone.first() else {
             return Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"));
         };
-        if let Ok(ue) = self.find(&first.supi) {
-            let _ = self.send_event(&ue, Event::SubscriptionsChanged);
+        if let Some(ue) = self.tables.by_supi(&first.supi) {
+            let _ = ue.send(Event::SubscriptionsChanged);
         }
         Ok(())
     }

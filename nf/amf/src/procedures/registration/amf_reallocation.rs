@@ -18,7 +18,7 @@ use super::{implicit_deregistration, ue_context_transfer};
 use crate::metrics::Procedure;
 use crate::n2::{Connection, Location, downlink};
 use crate::served::Tai;
-use crate::ue::{NasExchange, Reallocation, ReallocationAnswer, Stop, Ue};
+use crate::ue::{Reallocation, ReallocationAnswer, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
@@ -59,7 +59,7 @@ pub(crate) async fn run(
                 "registration rerouted to another AMF set"
             );
             // The connection continues with the other AMF: the gNB gets no release.
-            ue.connection = None;
+            drop(ue.enter_cm_idle());
             ue.sessions.clear();
             ue.registration.policy = None;
             implicit_deregistration::remove_registration(ue).await;
@@ -100,8 +100,7 @@ async fn reroute_via_ran(ue: &mut Ue, access: NasCount, set: &str) -> bool {
     }
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), set, "registration rerouted via the gNB");
     ue.reallocation = Reallocation::SentViaRan { request: nas, uplink: access };
-    ue.last_location = ue.connection.take().map(|connection| connection.location);
-    ue.set_nas_exchange(NasExchange::Unprotected);
+    drop(ue.enter_cm_idle());
     true
 }
 
@@ -229,14 +228,16 @@ pub(crate) async fn accept(
         Err(problem) => {
             procedure.failed(problem.cause());
             tracing::warn!(%problem, "registration from another AMF rejected");
-            (ue.connection, ue.security, ue.identity.supi) = (None, None, None);
+            drop(ue.enter_cm_idle());
+            (ue.security, ue.identity.supi) = (None, None);
             let _ = answer.send(Err(problem));
             return None;
         }
     };
     if answer.send(Ok(())).is_err() {
         // The initial AMF has timed out and continues itself.
-        (ue.connection, ue.security) = (None, None);
+        drop(ue.enter_cm_idle());
+        ue.security = None;
         procedure.failed("timed_out");
         return None;
     }
@@ -280,8 +281,8 @@ fn take_context(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<
     let ids = ue.amf.tables.connect(gnb.number, data.an_n2_ap_id, &ue.handle);
     let mut connection = Connection::new(ue.amf.clone(), gnb, ids, data.an_n2_ap_id, location);
     connection.old_amf = Some(data.initial_amf_name);
-    ue.connection = Some(connection);
-    ue.set_nas_exchange(NasExchange::Secure);
+    ue.enter_cm_connected(connection);
+    ue.secure_exchange();
     ue.idle = None;
     let header = Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered;
     Ok(Inbound { message, assurance: Assurance::Verified { header, count }, cleartext: None })

@@ -14,7 +14,7 @@ use crate::metrics::Procedure;
 use crate::persisted::PersistedUe;
 use crate::procedures::session::serving_amf_change;
 use crate::takeover::FormerAmf;
-use crate::ue::{Security, Ue, UeHandle};
+use crate::ue::{ProcedureLayer, Security, Ue, UeHandle};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};

@@ -129,7 +129,7 @@ async fn by_network(ue: &mut Ue, re_registration: bool) -> Result<(), Stop> {
             _ => None,
         });
     let outcome = answer.await;
-    ue.end_activity();
+    ue.end_deregistration();
     match outcome {
         Ok(()) => procedure.succeeded(),
         Err(stop) => {

@@ -21,7 +21,7 @@ use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
 use crate::procedures::session::pdu_session_resource_release;
-use crate::ue::{NasExchange, Reallocation, Reject, Stop, Ue, count};
+use crate::ue::{Reallocation, Reject, Stop, Ue, count};
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject,
@@ -38,7 +38,7 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
     ue.publish();
     let outcome = registration(ue, inbound).await;
     ue.release_slot();
-    ue.end_activity();
+    ue.end_registration();
     ue.publish();
     match outcome {
         Ok(()) => {
@@ -95,7 +95,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     };
     let mut algorithms_match = true;
     if let Some(verified) = taken.as_mut().and_then(|taken| taken.inbound.take()) {
-        ue.set_nas_exchange(NasExchange::Secure);
+        ue.secure_exchange();
         ue.set_verified();
         request = read(&verified)?;
         inbound = verified;
@@ -152,7 +152,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         )
         .await;
         pdu_session_resource_release::at_gnb_only(ue, &at_gnb).await?;
-        ue.set_rm_state(crate::ue::RmState::Deregistered);
+        ue.deregister();
     } else {
         ue.sessions.extend(previous_sessions);
         // Their user planes ended with the connection of the previous context.

@@ -46,7 +46,7 @@ pub(crate) async fn locally(ue: &mut Ue) {
     paging::fail_pending(ue, N1N2MessageTransferCause::UeNotReachableForSession);
     ue.release_all_sessions(None).await;
     am_policy_association::delete(ue).await;
-    ue.set_rm_state(crate::ue::RmState::Deregistered);
+    ue.deregister();
 }
 
 /// Ends this context: another context serves the subscriber now.
@@ -59,7 +59,7 @@ pub(crate) async fn replaced(ue: &mut Ue) {
 
 /// Removes the registration data: another AMF or context serves the UE.
 pub(crate) async fn remove_registration(ue: &mut Ue) {
-    ue.set_rm_state(crate::ue::RmState::Deregistered);
+    ue.deregister();
     unsubscribe(ue).await;
     ue.registration.subscription = None;
     ue.security = None;

@@ -63,7 +63,7 @@ pub(crate) async fn run(
 
     initial_context_setup::run(ue, access, activation.sessions, &accept).await?;
     // The UE is registered even if its connection is lost before it completes (5.5.1.2.8).
-    ue.set_rm_state(crate::ue::RmState::Registered);
+    ue.register();
     complete(ue, &accept).await?;
     for transfer in rest {
         n1_n2_message_transfer::deliver(ue, transfer).await?;

@@ -7,7 +7,7 @@
 //! ```
 use super::authentication::Keys;
 use crate::metrics;
-use crate::ue::{NasExchange, NasTimer, Protection, Security, Stop, Ue, count};
+use crate::ue::{NasTimer, Protection, Security, Stop, Ue, count};
 use martlet_nas::{
     CipheringAlgorithm, GmmCause, IntegrityAlgorithm, KeySetIdentifier, Nas5gmmMessage,
     Nas5gsMessage, NasAbba, NasAdditional5gSecurityInformation, NasCount, NasEapMessage,
@@ -92,10 +92,10 @@ pub(crate) async fn run(
     if outcome.is_err() {
         // The previous context stays in use (TS 24.501, 5.4.2.5).
         ue.security = previous.map(|previous| *previous);
-        ue.set_nas_exchange(exchange_before);
+        ue.restore_exchange(exchange_before);
     }
     let (complete, count) = outcome?;
-    ue.set_nas_exchange(NasExchange::Secure);
+    ue.secure_exchange();
     ue.set_verified();
     if let Some(pei) = pei(&complete) {
         ue.identity.pei = Some(pei);

@@ -83,7 +83,7 @@ pub(crate) enum ContextTransfer {
     Transferred,
 }
 
-/// The stored states of a UE. Only the methods of `Ue` in `transitions` change them.
+/// The stored states of a UE. Only the transitions in `transitions` change them.
 #[derive(Debug, Default)]
 pub(crate) struct States {
     rm: RmState,

@@ -5,7 +5,7 @@ use crate::Amf;
 use crate::metrics::{self, Procedure};
 use crate::persisted::PersistedUe;
 use crate::rebalancing::{Member, Offer};
-use crate::ue::{RmState, Ue, UeHandle};
+use crate::ue::{ProcedureLayer, Ue, UeHandle};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::Inbound;
@@ -252,7 +252,7 @@ fn forget(ue: &mut Ue, guti: &Guti) {
     (ue.identity.supi, ue.identity.pei, ue.security) = (None, None, None);
     (ue.registration.subscription, ue.registration.policy) = (None, None);
     ue.sessions.clear();
-    ue.set_rm_state(RmState::Deregistered);
+    ue.deregister();
     ue.idle = None;
     ue.remove_persisted();
 }

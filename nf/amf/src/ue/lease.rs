@@ -1,22 +1,28 @@
 //! The lease of this AMF on its UE contexts. A UE that another AMF of the set has taken over is
 //! dropped here without any message: its session, subscription and policy belong to that AMF.
+use super::{Event, Ue};
 use crate::Amf;
-use crate::ue::{Event, Ue};
+use crate::n2::UeLayer;
 use martlet_nf::{Shutdown, StartError};
 use std::sync::Arc;
 
 impl Amf {
     /// Whether this AMF still owns a UE context. Waits for the database if the lease has expired.
-    pub(crate) async fn owns(&self, number: u64) -> bool {
+    async fn owns(&self, number: u64) -> bool {
         self.contexts.is_owner(number).await
     }
+}
 
-    /// Whether this AMF still owns the UE context of an N2 connection.
-    pub(crate) async fn owns_connection(&self, amf_id: u64) -> bool {
+impl UeLayer for Amf {
+    async fn owns_connection(&self, amf_id: u64) -> bool {
         match self.tables.owner_of(amf_id) {
             Some(number) => self.owns(number).await,
             None => true,
         }
+    }
+
+    fn disconnect(&self, amf_id: u64) {
+        self.tables.disconnect(amf_id);
     }
 }
 
@@ -36,7 +42,7 @@ pub(crate) async fn watch(amf: &Arc<Amf>, shutdown: &Shutdown) -> Result<(), Sta
 
 impl Ue {
     /// Whether another AMF has taken the UE over. If so, clears this context.
-    pub(crate) async fn is_taken_over(&mut self) -> bool {
+    pub(super) async fn is_taken_over(&mut self) -> bool {
         if self.amf.owns(self.handle.number).await {
             return false;
         }
@@ -53,9 +59,10 @@ impl Ue {
         self.task.deferred.clear();
         self.leave_connection();
         self.pending.clear();
-        (self.connection, self.target, self.security) = (None, None, None);
+        drop(self.enter_cm_idle());
+        (self.target, self.security) = (None, None);
         (self.registration.subscription, self.registration.policy, self.idle) = (None, None, None);
-        self.set_rm_state(crate::ue::RmState::Deregistered);
+        self.deregister();
         true
     }
 }
