@@ -11,6 +11,14 @@ of the list that is no longer true.
 
 `layers.txt` lists the modules of some crates from the top to the bottom: a module uses only those
 below it, and those of its own line. The root of a crate stands above and below all of them.
+
+In the crates of `layers.txt`, a call of an inherent method counts as well: the module of `impl Ue`
+may stand above the caller's, and no path names it. The receiver decides which method is meant:
+`self`, a parameter, or a field, whose types are read from the source. A method of another receiver
+counts if no other method of the crate has its name. The methods of a type in the folder that
+declares it are one idea with the type. What a method of the root calls counts as called by the
+caller of the method. A method of a trait does not count: it belongs to the module that declares the
+trait, not to the one that implements it.
 """
 
 import pathlib
@@ -118,6 +126,116 @@ def resolve(target, found, table):
     return ""
 
 
+# Names of methods of the standard library and of tokio. A call of one of them counts only if the
+# receiver's type is known.
+COMMON = set(
+    """as_bytes as_deref as_mut as_ref as_str contains_key is_closed is_empty is_none is_some
+    max_capacity notify_one notify_waiters send_to set_nonblocking split_at starts_with to_string
+    to_vec try_recv try_send""".split()
+)
+IMPL = re.compile(r"^impl\b(?:<[^{;]*?>)?\s+([\w:]+)(?:<[^{;]*?>)?\s*(?:where[^{]*)?\{", re.M)
+ANY_IMPL = re.compile(r"^(?:unsafe )?impl\b[^{;]*\{", re.M)
+FUNCTION = re.compile(
+    r"\bfn (\w+)\s*(?:<[^(]*>)?\(\s*(&?\s*(?:'\w+ )?(?:mut )?self\b)?"
+)
+TYPED = re.compile(r"\b(\w+): ((?:[^,;(){}=]|\([^()]*\))+)")
+FIELDS = re.compile(r"^(?:pub(?:\([^)]*\))? )?struct \w+[^;{(]*\{(.*?)^\}", re.M | re.S)
+DECLARED = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct|enum) (\w+)", re.M)
+PATH = re.compile(r"\b([A-Z]\w*)::([a-z_]\w*)\b")
+CALL = re.compile(r"(?:(\.?)\b(\w+)|[)?\]])\s*\.\s*(\w+)\s*(?:::<[^(]*>)?\(")
+
+
+def block(text, start):
+    """The text from `start`, which follows a `{`, to the `}` that closes it."""
+    depth, end = 1, start
+    while depth and end < len(text):
+        depth += {"{": 1, "}": -1}.get(text[end], 0)
+        end += 1
+    return text[start:end]
+
+
+def without_strings(text):
+    """The text with empty string and character literals: their braces close no block."""
+    text = re.sub(r'r(#*)".*?"\1', '""', text, flags=re.S)
+    text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', text, flags=re.S)
+    return re.sub(r"b?'(?:[^'\\\n]|\\[^\n]{1,8}?)'", "' '", text)
+
+
+def types(text):
+    """The names of types in the text of a type, `Arc<Amf>` as `Arc` and `Amf`."""
+    return set(re.findall(r"\b[A-Z]\w*", text))
+
+
+class Methods:
+    """The inherent methods of the types of a crate."""
+
+    def __init__(self, found):
+        self.text = {module: without_strings(text) for module, text in found.items()}
+        # The module of each method, by type and name; types by the name of a method; types of
+        # fields by the field's name; bodies of the methods of the root.
+        self.modules, self.owners, self.fields, self.root = {}, {}, {}, {}
+        declared, defined = {}, {}
+        for module, text in self.text.items():
+            declared.update((name, module) for name in DECLARED.findall(text))
+            for name, receiver in FUNCTION.findall(text):
+                defined[name] = defined.get(name, 0) + bool(receiver)
+            for body in FIELDS.findall(text):
+                for name, kind in TYPED.findall(body):
+                    self.fields.setdefault(name, set()).update(types(kind))
+        for module, text in self.text.items():
+            for match in IMPL.finditer(text):
+                owner = match.group(1).split("::")[-1]
+                body = block(text, match.end())
+                home = declared.get(owner, module)
+                folder = home.rpartition("::")[0]
+                is_at_home = bool(folder) and related(folder, module) and module != folder
+                for function in FUNCTION.finditer(body):
+                    name = function.group(1)
+                    self.modules[(owner, name)] = home if is_at_home else module
+                    self.owners.setdefault(name, set()).add(owner)
+                    if not module:
+                        start = body.find("{", function.end()) + 1
+                        self.root[(owner, name)] = (match.group(), block(body, start))
+        self.unique = {name for name, count in defined.items() if count == 1}
+
+    def callees(self, module):
+        """Yields the names of the inherent methods that a module calls, each with its module."""
+        text = self.text[module]
+        impls = [
+            (match.start(), match.end() + len(block(text, match.end())), match.group())
+            for match in ANY_IMPL.finditer(text)
+        ]
+        yield from self.calls(text, impls, set())
+
+    def calls(self, text, impls, seen):
+        local = {}
+        for name, kind in TYPED.findall(FIELDS.sub("", text)):
+            local.setdefault(name, set()).update(types(kind))
+        called = set()
+        for match in CALL.finditer(text):
+            dot, receiver, name = match.groups()
+            owners = self.owners.get(name, set())
+            if receiver == "self" and not dot:
+                heads = [head for start, end, head in impls if start <= match.start() < end]
+                known = types(heads[-1].split(" for ")[-1]) if heads else set()
+            elif dot:
+                known = self.fields.get(receiver)
+            else:
+                known = local.get(receiver)
+            if known is None and name in self.unique and "_" in name and name not in COMMON:
+                known = owners
+            candidates = owners & (known or set())
+            if len(candidates) == 1:
+                called.add((candidates.pop(), name))
+        called.update(pair for pair in PATH.findall(text) if pair in self.modules)
+        for pair in sorted(called - seen):
+            if pair in self.root:
+                head, body = self.root[pair]
+                yield from self.calls(body, [(0, len(body), head)], seen | called)
+            else:
+                yield pair[1], self.modules[pair]
+
+
 def circles(edges):
     """Strongly connected components of more than one node (Tarjan's algorithm)."""
     index, low, stack, found = {}, {}, [], []
@@ -150,6 +268,32 @@ def related(first, second):
     return first == second or first.startswith(second + "::") or second.startswith(first + "::")
 
 
+def method_edges(found):
+    """Maps each module to the modules whose inherent methods it calls, with a name of each."""
+    methods, edges = Methods(found), {}
+    for module in filter(None, found):
+        for name, other in methods.callees(module):
+            if other and not related(module, other):
+                edges.setdefault(module, {}).setdefault(other, name)
+    return edges
+
+
+def graph(found, has_floors):
+    """The edges between the modules of a crate, and those of them that are calls of methods."""
+    table = exports(found)
+    edges = {module: set() for module in found}
+    for module, text in found.items():
+        for path in use_paths(text):
+            target = resolve(absolute(path, module), found, table)
+            # The root holds what all share; an edge to it is no circle of two modules.
+            if module and target and not related(module, target):
+                edges[module].add(target)
+    calls = method_edges(found) if has_floors else {}
+    for module, others in calls.items():
+        edges[module].update(others)
+    return edges, calls
+
+
 def layers():
     """Maps the folder of a crate to the floor of each of its modules; the top is 0."""
     floors, crate = {}, None
@@ -165,7 +309,7 @@ def layers():
     return floors
 
 
-def upward(crate, floors, edges):
+def upward(crate, floors, edges, calls):
     """Yields what is wrong with the floors of a crate."""
 
     def floor(module):
@@ -179,7 +323,9 @@ def upward(crate, floors, edges):
             continue
         for other in sorted(edges[module]):
             if floor(other) is not None and floor(other) < floor(module):
-                yield f"arrow upwards in {crate}: {module} uses {other}"
+                name = calls.get(module, {}).get(other)
+                by = f" by the method {name}" if name else ""
+                yield f"arrow upwards in {crate}: {module} uses {other}{by}"
 
 
 def main():
@@ -194,17 +340,9 @@ def main():
         source = ROOT / pathlib.Path(manifest).parent / "src"
         if not source.is_dir():
             continue
-        found = modules(source)
-        table = exports(found)
-        edges = {module: set() for module in found}
-        for module, text in found.items():
-            for path in use_paths(text):
-                target = resolve(absolute(path, module), found, table)
-                # The root holds what all share; an edge to it is no circle of two modules.
-                if module and target and not related(module, target):
-                    edges[module].add(target)
         crate = str(pathlib.Path(manifest).parent)
-        for fault in upward(crate, floors.pop(crate, None) or {}, edges) if crate in floors else []:
+        edges, calls = graph(modules(source), crate in floors)
+        for fault in upward(crate, floors.pop(crate), edges, calls) if crate in floors else []:
             failed = True
             print(fault)
         for component in circles(edges):
