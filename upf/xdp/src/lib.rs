@@ -18,15 +18,15 @@
 //! | `bench.h`, `baseline.h` | packet generator and sink, and a minimal GTP-U baseline |
 //!
 //! The module `loader` loads and attaches the programs and maps their tables; it does not depend on
-//! PFCP. The module `datapath` writes the rules of N4 into the tables. [`types`] has the structs of
-//! `structs.h`, generated from the compiled programs.
+//! PFCP. The module `table_writer` writes the rules of N4 into the tables. [`types`] has the
+//! structs of `structs.h`, generated from the compiled programs.
 //!
 //! # Errors
 //! [`XdpError`] reports what the kernel rejected and what to do. Opening the datapath returns
 //! [`OpenError`](martlet_upf_datapath::OpenError).
 
-mod datapath;
 mod loader;
+mod table_writer;
 
-pub use datapath::XdpDatapath;
 pub use loader::*;
+pub use table_writer::XdpDatapath;
