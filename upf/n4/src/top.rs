@@ -75,7 +75,7 @@ pub(crate) fn top(
             "tables": tables,
         "drops": drops(
             DropReason::ALL.into_iter().map(|reason| (reason, counters.drops(reason).get()))),
-        "balance": {"came": received, "gone": sent_or_dropped},
+        "balance": {"received": received, "sentOrDropped": sent_or_dropped},
         "latencyNs": {"p50": latency.quantile(0.5), "p99": latency.quantile(0.99),
             "p999": latency.quantile(0.999)},
     })
