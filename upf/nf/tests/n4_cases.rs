@@ -14,8 +14,11 @@ mod usage;
 
 use common::in_namespace;
 use common::rig::config;
-use lab::Lab;
-use martlet_upf::config::{DatapathChoice, ForwardingPolicyConfig, PredefinedRuleConfig};
+use lab::{EDGE_INTERFACE, EDGE_ROUTER, Edge, Lab};
+use martlet_upf::config::{
+    DatapathChoice, EthernetConfig, ForwardingPolicyConfig, NetworkInstanceConfig,
+    PredefinedRuleConfig,
+};
 use martlet_upf::{UpfConfig, start};
 use martlet_upf_testing as common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,8 +38,17 @@ fn on(datapath: DatapathChoice) -> UpfConfig {
     (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 512, 512);
     config.n4.heartbeat_s = 0;
     config.n4.t1_ms = 200;
-    config.n6.forwarding_policies =
-        vec![ForwardingPolicyConfig { name: "default".into(), network_instance: None }];
+    config.n6.network_instances = vec![NetworkInstanceConfig {
+        network_instance: "edge".into(),
+        interface: EDGE_INTERFACE.into(),
+        via: Some(EDGE_ROUTER),
+    }];
+    let policy = |name: &str, instance: Option<&str>| ForwardingPolicyConfig {
+        name: name.into(),
+        network_instance: instance.map(Into::into),
+    };
+    config.n6.forwarding_policies = vec![policy("default", None), policy("edge", Some("edge"))];
+    config.n6.ethernet = vec![EthernetConfig { dnn: "lan".into(), interface: "lan0".into() }];
     config.predefined_rules = vec![
         PredefinedRuleConfig {
             name: "port-7001".into(),
@@ -66,6 +78,7 @@ fn play(datapath: DatapathChoice) {
 fn play_group(datapath: DatapathChoice, cases: Vec<Case>) -> Vec<&'static str> {
     let (names, result) = std::sync::mpsc::channel();
     in_namespace(move || {
+        let edge = Edge::connect();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
@@ -73,7 +86,7 @@ fn play_group(datapath: DatapathChoice, cases: Vec<Case>) -> Vec<&'static str> {
         let upf = runtime
             .block_on(start(on(datapath), async move { drop(stopped.await) }))
             .expect("the UPF starts");
-        let mut lab = Lab::new(upf.status_source());
+        let mut lab = Lab::new(upf.status_source(), edge);
         lab.associate();
         for (name, case) in cases {
             eprintln!("{name}");

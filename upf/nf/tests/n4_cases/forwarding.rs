@@ -4,7 +4,7 @@ use crate::lab::{Lab, Made, REMOTE, UE, another, establishment, idle, pdr, pdu, 
 use martlet_gtpu::{Message as Gtpu, PduSessionContainer, decode, error_indication};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
-use martlet_upf::conformance::{payload_of, udp_packet};
+use martlet_upf::conformance::{g_pdu, payload_of, udp_packet};
 use nix::cmsg_space;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg, setsockopt, sockopt};
 use std::io::IoSliceMut;
@@ -18,6 +18,7 @@ const HOST: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 pub const CASES: &[Case] = &[
     ("packets pass in both directions", both_directions),
     ("the first PDR by precedence counts", precedence),
+    ("packets to the port of GTP-U pass as any other", gtpu_port),
     ("the QFI of a packet selects its PDR", qfi),
     ("a closed gate stops its direction", gate),
     ("a bit rate of zero stops its direction", bit_rate),
@@ -34,8 +35,10 @@ pub const CASES: &[Case] = &[
     ("a framed route leads to the UE", framed_route),
     ("an SDF filter with an ID stands for its description", filter_id),
     ("fragments of a datagram match the same rule", fragments),
+    ("fragments of a datagram to the UE match the same rule", downlink_fragments),
+    ("filters of frames select their PDR", frames),
     ("the outer header is marked", marked),
-    ("a forwarding policy that is configured is taken", policy),
+    ("a forwarding policy leads to its network instance", policy),
     ("packets are duplicated", duplicated),
     ("HTTP is redirected to a URL", redirected),
     ("traffic is redirected to a server", redirected_to_server),
@@ -54,6 +57,18 @@ fn both_directions(lab: &mut Lab) {
     assert_eq!(pdu(&bytes).container, Some(PduSessionContainer::downlink(9)));
     lab.delete(made);
     lab.stops_up(made, 7000);
+}
+
+/// They are not taken for G-PDUs, although their content is one.
+fn gtpu_port(lab: &mut Lab) {
+    let made = lab.establish(establishment());
+    let payload = g_pdu(made.teid, Some(9), &udp_packet((UE, 9000), (HOST, 7000), b"within"));
+    lab.down_to(7000, 2152, &payload);
+    let bytes = lab.at_gnb().expect("a G-PDU");
+    assert_eq!(pdu(&bytes).teid, REMOTE);
+    assert_eq!(payload_of(pdu(&bytes).payload), Some(&payload[..]));
+    assert_eq!(lab.at_host_within(7000, Duration::from_millis(150)), None);
+    lab.delete(made);
 }
 
 fn filter(text: &str) -> SdfFilter {
@@ -331,6 +346,95 @@ fn fragments(lab: &mut Lab) {
     lab.delete(made);
 }
 
+/// The host sends datagrams that do not fit the MTU of N6.
+fn downlink_fragments(lab: &mut Lab) {
+    let mut request = establishment();
+    request.create_pdrs[1].pdi.sdf_filters =
+        vec![filter("permit out 17 from any 7001 to assigned")];
+    let made = lab.establish(request);
+    lab.down(7001, &[b'f'; 2000]);
+    let mut received = 0;
+    for last in [false, true] {
+        let bytes = lab.at_gnb().expect("a fragment");
+        let packet = pdu(&bytes);
+        assert_eq!((packet.teid, packet.container.map(|it| it.qfi)), (REMOTE, Some(9)));
+        let more = packet.payload[6] & 0x20 != 0;
+        assert_eq!(more, !last, "{bytes:02x?}");
+        received += packet.payload.len() - 20;
+    }
+    // With the header of UDP.
+    assert_eq!(received, 2008);
+    lab.down(7000, &[b'f'; 2000]);
+    assert_eq!(lab.at_gnb_within(Duration::from_millis(150)), None);
+    lab.delete(made);
+}
+
+/// An Ethernet session, the n-th.
+fn ethernet(n: u8) -> SessionEstablishmentRequest {
+    let mut request = if n == 0 { establishment() } else { another(n) };
+    request.pdn_type = Some(PdnType(5));
+    for pdr in &mut request.create_pdrs {
+        pdr.pdi.ue_ip_addresses.clear();
+        pdr.pdi.network_instance = Some(NetworkInstance::new("lan"));
+        pdr.pdi.ethernet = Some(EthernetPduSessionInformation(1));
+    }
+    request
+}
+
+/// A broadcast frame of the first UE.
+fn frame(ethertype: u16) -> Vec<u8> {
+    let source = [2, 0, 0, 0, 0, 1];
+    [&[0xff; 6][..], &source, &ethertype.to_be_bytes(), &[7; 46]].concat()
+}
+
+fn of_type(ethertype: u16) -> EthernetPacketFilter {
+    EthernetPacketFilter {
+        filter_id: None,
+        properties: None,
+        mac_addresses: vec![],
+        ethertype: Some(Ethertype(ethertype)),
+        c_tag: None,
+        s_tag: None,
+        sdf_filters: vec![],
+    }
+}
+
+/// Frames of the one UE are for the other one, unless a filter of either session drops them.
+fn frames(lab: &mut Lab) {
+    const OTHER: u32 = 0x2222;
+    let mut request = ethernet(0);
+    let mut own = request.create_pdrs[0].clone();
+    (own.pdr_id, own.precedence, own.far_id) = (PdrId(3), Precedence(1), Some(FarId(3)));
+    own.pdi.ethernet_filters = vec![of_type(0x88f7)];
+    let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: Some(1) };
+    own.pdi.local_fteid = Some(choose);
+    request.create_pdrs[0].pdi.local_fteid = Some(choose);
+    request.create_pdrs.push(own);
+    let drop = ApplyAction::DROP;
+    request.create_fars.push(CreateFar {
+        far_id: FarId(3),
+        apply_action: drop,
+        ..Default::default()
+    });
+    let from = lab.establish(request);
+    let mut request = ethernet(1);
+    request.create_pdrs[1].pdi.ethernet_filters = vec![of_type(0x88b5), of_type(0x88f7)];
+    let to = lab.establish_only(request);
+    lab.accepted(to, to_gnb(OTHER));
+    let mut arrives = |ethertype: u16| {
+        lab.up_packet(from, Some(9), &frame(ethertype));
+        let received = lab.at_gnb_within(Duration::from_millis(300));
+        received.map(|bytes| (pdu(&bytes).teid, pdu(&bytes).payload.to_vec()))
+    };
+    assert_eq!(arrives(0x88b5), Some((OTHER, frame(0x88b5))));
+    // Dropped by the filter of the uplink, and without a rule in the downlink.
+    assert_eq!(arrives(0x88f7), None);
+    assert_eq!(arrives(0x88b6), None);
+    assert_eq!(arrives(0x88b5), Some((OTHER, frame(0x88b5))));
+    lab.delete(from);
+    lab.delete(to);
+}
+
 fn marking(tos: u8) -> Option<TransportLevelMarking> {
     Some(TransportLevelMarking { traffic_class: tos, mask: 0xfc })
 }
@@ -382,12 +486,33 @@ fn received_tos_of(lab: &mut Lab, tos: u8) {
     assert_eq!(received_tos(lab), tos);
 }
 
+/// The policy `edge` leads to a network instance whose server nothing else reaches.
 fn policy(lab: &mut Lab) {
+    let made = lab.establish(establishment());
+    assert!(!lab.reaches_edge(made));
+    lab.delete(made);
     let mut request = establishment();
     let parameters = request.create_fars[0].forwarding_parameters.as_mut().expect("parameters");
-    parameters.forwarding_policy = Some(ForwardingPolicy::new("default"));
+    parameters.forwarding_policy = Some(ForwardingPolicy::new("edge"));
     let made = lab.establish(request);
+    assert!(lab.reaches_edge(made));
+    let update = |name: &str| {
+        let parameters = UpdateForwardingParameters {
+            forwarding_policy: Some(ForwardingPolicy::new(name)),
+            ..Default::default()
+        };
+        let far = UpdateFar {
+            far_id: FarId(1),
+            update_forwarding_parameters: Some(parameters),
+            ..Default::default()
+        };
+        SessionModificationRequest { update_fars: vec![far], ..Default::default() }
+    };
+    lab.accepted(made, update("default"));
+    assert!(!lab.reaches_edge(made));
     lab.passes_up(made, 7000);
+    lab.accepted(made, update("edge"));
+    assert!(lab.reaches_edge(made));
     lab.delete(made);
 }
 

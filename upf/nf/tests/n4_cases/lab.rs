@@ -1,6 +1,7 @@
 //! An SMF, a gNB and a host of the data network, as sockets.
-use crate::common::REMOTE as HOST;
+use crate::common::peers::Peer;
 use crate::common::rig::{GNB, N3};
+use crate::common::{REMOTE as HOST, run};
 use martlet_gtpu::{GPdu, Message as Gtpu, decode};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
@@ -9,7 +10,7 @@ use martlet_upf::conformance::{g_pdu, payload_of, udp_packet};
 use martlet_upf_n4::testing::{CP_SEID, SMF};
 pub use martlet_upf_n4::testing::{REMOTE, UE, establishment, idle, measured, pdr, to_gnb};
 use std::collections::{HashSet, VecDeque};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 /// Limit for what is expected.
@@ -17,11 +18,34 @@ const LONG: Duration = Duration::from_secs(4);
 /// Limit for what is not.
 const SHORT: Duration = Duration::from_millis(150);
 
+/// A server that only the network instance `edge` reaches.
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
+/// The UPF's interface there, and the router behind it.
+pub const EDGE_INTERFACE: &str = "edgea";
+pub const EDGE_ROUTER: Ipv4Addr = Ipv4Addr::new(10, 97, 0, 2);
+
+/// The network of the network instance `edge`.
+pub struct Edge {
+    server: UdpSocket,
+    /// Its namespace.
+    _peer: Peer,
+}
+
+impl Edge {
+    pub fn connect() -> Edge {
+        let peer = Peer::connect("edge", Ipv4Addr::new(10, 97, 0, 1), EDGE_ROUTER);
+        run("ip", &format!("-n {} addr add {SERVER}/32 dev lo", peer.0));
+        let server = peer.within(|| socket((SERVER, 7000).into()));
+        Edge { server, _peer: peer }
+    }
+}
+
 pub struct Lab {
     smf: UdpSocket,
     upf: SocketAddr,
     gnb: UdpSocket,
     hosts: [UdpSocket; 2],
+    edge: Edge,
     sequence: u32,
     reports: VecDeque<SessionReportRequest>,
     answered: HashSet<u32>,
@@ -44,13 +68,14 @@ fn socket(address: SocketAddr) -> UdpSocket {
 }
 
 impl Lab {
-    pub fn new(status: StatusSource) -> Lab {
+    pub fn new(status: StatusSource, edge: Edge) -> Lab {
         let host = |port| socket((HOST, port).into());
         Lab {
             smf: socket(SocketAddr::new(SMF, PORT)),
             upf: SocketAddr::from((N3, PORT)),
             gnb: socket((GNB, 2152).into()),
             hosts: [host(7000), host(7001)],
+            edge,
             sequence: 0,
             reports: VecDeque::new(),
             answered: HashSet::new(),
@@ -277,6 +302,26 @@ impl Lab {
         None
     }
 
+    /// What the server of the network instance `edge` receives.
+    pub fn at_edge_within(&mut self, limit: Duration) -> Option<Vec<u8>> {
+        let mut buffer = [0; 9216];
+        let deadline = Instant::now() + limit;
+        while Instant::now() < deadline {
+            if let Ok((length, _)) = self.edge.server.recv_from(&mut buffer) {
+                return Some(buffer[..length].to_vec());
+            }
+        }
+        None
+    }
+
+    /// The UE sends a packet to the server, which receives it or not.
+    pub fn reaches_edge(&mut self, made: Made) -> bool {
+        let packet = udp_packet((UE, 9000), (SERVER, 7000), b"to the edge");
+        self.up_packet(made, Some(9), &packet);
+        // Twice the time of what is not expected: the first packet waits for ARP.
+        self.at_edge_within(SHORT * 4).as_deref() == Some(&b"to the edge"[..])
+    }
+
     /// A packet passes from the UE to the host.
     pub fn passes_up(&mut self, made: Made, port: u16) {
         self.up(made, port, b"from the UE");
@@ -291,8 +336,13 @@ impl Lab {
 
     /// The host sends a packet to the UE.
     pub fn down(&mut self, port: u16, payload: &[u8]) {
+        self.down_to(port, 9000, payload);
+    }
+
+    /// The host sends a packet to a port of the UE.
+    pub fn down_to(&mut self, port: u16, to: u16, payload: &[u8]) {
         let host = &self.hosts[usize::from(port - 7000)];
-        host.send_to(payload, (UE, 9000)).expect("sent");
+        host.send_to(payload, (UE, to)).expect("sent");
     }
 
     /// The next datagram at the gNB.

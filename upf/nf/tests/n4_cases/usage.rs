@@ -1,6 +1,6 @@
 //! Usage reporting rules: what is measured, and when it is reported.
 use crate::Case;
-use crate::lab::{Lab, REMOTE, establishment, measured, update_urr};
+use crate::lab::{Lab, Made, REMOTE, establishment, measured, update_urr};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
 use std::time::{Duration, SystemTime};
@@ -21,6 +21,7 @@ pub const CASES: &[Case] = &[
     ("usage of all URRs is reported on request", query_all),
     ("usage of a removed URR is reported", removed),
     ("usage is reported at deletion", deletion),
+    ("usage continues when the PDRs are replaced", replaced),
     ("usage is split at the Monitoring Time", monitoring_time),
     ("the subsequent threshold applies after the Monitoring Time", subsequent_threshold),
     ("the subsequent quota applies after the Monitoring Time", subsequent_quota),
@@ -193,6 +194,27 @@ fn deletion(lab: &mut Lab) {
     up(lab, made);
     let usage = lab.delete(made);
     assert_eq!((usage[0].trigger, bytes_of(usage[0].volume)), (UsageReportTrigger::TERMR, 100));
+}
+
+fn replaced(lab: &mut Lab) {
+    let made = lab.establish(with(ReportingTriggers(0), |_| {}));
+    up(lab, made);
+    let mut create_pdrs = with(ReportingTriggers(0), |_| {}).create_pdrs;
+    for pdr in &mut create_pdrs {
+        pdr.pdr_id.0 += 10;
+    }
+    let remove_pdrs = vec![RemovePdr { pdr_id: PdrId(1) }, RemovePdr { pdr_id: PdrId(2) }];
+    let request = SessionModificationRequest { remove_pdrs, create_pdrs, ..Default::default() };
+    let answer = lab.accepted(made, request);
+    let teid = answer.created_pdrs.iter().find_map(|pdr| match pdr.local_fteid {
+        Some(FTeid::Given { teid, .. }) => Some(teid),
+        _ => None,
+    });
+    let now = Made { teid: teid.expect("a TEID"), ..made };
+    up(lab, now);
+    lab.stops_up(made, 7000);
+    let usage = lab.delete(now);
+    assert_eq!((usage.len(), bytes_of(usage[0].volume)), (1, 200));
 }
 
 /// Seconds since 1900, some of them from now.
