@@ -31,6 +31,7 @@ deploy/guest/run.sh --modules "sctp tun" --timeout "${MARTLET_BENCH:+1}600" bash
     "$1" kernel --test-threads 1 || failed=1
     for flow in ue_lifecycle::ue_lifecycle_in_one_process n2::ng_setup::three_gnbs_serve \
         n2::gnb_failure::ues_of_an_aborted_gnb n2::gnb_failure::gnb_reconnects \
+        n2::sctp_stack::the_user_space_stack_warns \
         connection::paging::downlink_data registration::general_registration::ten_ues_register; do
         "$2" --test-threads 1 "$flow" || failed=1
     done

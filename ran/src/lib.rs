@@ -10,8 +10,8 @@ pub mod ue;
 pub mod user_plane;
 
 pub use gnb::{
-    Gnb, GnbConfig, GnbError, HandoverOutcome, HandoverPlan, HandoverScript, Trp, Ue, UeError,
-    UeEvent, UeStatus, XnHandoverPlan,
+    Deviations, ElementOrder, Gnb, GnbConfig, GnbError, HandoverOutcome, HandoverPlan,
+    HandoverScript, Trp, Ue, UeError, UeEvent, UeStatus, XnHandoverPlan,
 };
 pub use martlet_sctp::Options as SctpOptions;
 pub use positioning::{Positioning, PositioningConfig};

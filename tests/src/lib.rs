@@ -10,6 +10,7 @@ mod eventually;
 pub mod free5gc_smf;
 mod ipv6;
 mod lan;
+mod log_lines;
 mod lossy_link;
 mod metric;
 mod namespace;
@@ -34,6 +35,7 @@ pub use data_network::{
 pub use eventually::eventually;
 pub use ipv6::{configure6, ping6, reaches6};
 pub use lan::{add_lan, join_lan};
+pub use log_lines::{LogLine, LogLines};
 pub use lossy_link::{Impairments, LossyLink};
 pub use metric::{MetricDelta, metric};
 pub use namespace::{in_namespace, in_namespace_within, within_netns};

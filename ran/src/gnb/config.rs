@@ -1,4 +1,5 @@
 //! Configuration of a simulated gNB.
+use super::deviations::Deviations;
 use crate::radio_environment::Cell;
 use crate::ue::Slice;
 use martlet_ngap::ngap::{
@@ -66,6 +67,8 @@ pub struct GnbConfig {
     pub up_integrity: bool,
     /// Whether it supports user plane ciphering.
     pub up_ciphering: bool,
+    /// What it does otherwise than the specifications have it.
+    pub deviations: Deviations,
 }
 
 impl GnbConfig {
@@ -93,6 +96,7 @@ impl GnbConfig {
             check_k_gnb: true,
             up_integrity: true,
             up_ciphering: true,
+            deviations: Deviations::default(),
         }
     }
 

@@ -364,6 +364,13 @@ impl Gnb {
         &self.0.link
     }
 
+    /// Sends an NGAP message, with its information elements in the order of the configuration.
+    pub(super) async fn send(&self, stream: u16, message: Bytes) -> Result<(), LinkError> {
+        let order = self.config().deviations.element_order;
+        let message = order.applied(message.clone()).unwrap_or(message);
+        self.0.link.send(stream, message).await
+    }
+
     pub(super) fn ues(&self) -> &UeTable<UeInput> {
         &self.0.ues
     }

@@ -29,10 +29,12 @@ impl Amf {
             false => inbound::read_any_order(data),
         };
         let handled = received.and_then(|received| {
+            let handled = self.dispatch(gnb, &received, data);
             if received.out_of_order {
+                // Not before: NG SETUP REQUEST gives the gNB the label of all its messages.
                 N2Quirk::ElementOrder.met("amf", gnb.label());
             }
-            self.dispatch(gnb, &received, data)
+            handled
         });
         handled.unwrap_or_else(|fault| {
             let reason = reason(&fault.cause);

@@ -18,7 +18,10 @@ pub(crate) fn run(gnb: &Gnb, pdu: &NGAP_PDU, at: Instant) -> Result<(), Error> {
     }
     let UEPagingIdentity::fiveG_S_TMSI(s_tmsi) = identity else { return Ok(()) };
     let set = s_tmsi.amf_set_id.0.value() & 0x3ff;
-    let pointer = s_tmsi.amf_pointer.0.value() & 0x3f;
+    let pointer = match gnb.config().deviations.zero_amf_pointer {
+        true => 0,
+        false => s_tmsi.amf_pointer.0.value() & 0x3f,
+    };
     let key = (set << 38) | (pointer << 32) | u64::from(u32::from_be_bytes(s_tmsi.five_g_tmsi.0));
     match gnb.idle_ue(key) {
         Some(inbox) => gnb.deliver(&inbox, UeInput::Paged { at }),

@@ -44,7 +44,7 @@ impl UeContext {
     pub(crate) async fn transmit(&mut self, message: Vec<u8>) -> Result<Instant, LinkError> {
         let at = Instant::now();
         self.core.sent(at);
-        self.gnb.link().send(self.connection.stream, message.into()).await?;
+        self.gnb.send(self.connection.stream, message.into()).await?;
         Ok(at)
     }
 

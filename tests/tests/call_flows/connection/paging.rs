@@ -2,7 +2,7 @@
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::ue::IdleBehaviour;
-use martlet_ran::{Ue, UeConfig};
+use martlet_ran::{Gnb, Ue, UeConfig};
 use martlet_tests::{TestCore, in_namespace, ping, sequence_of};
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -68,6 +68,42 @@ fn idle_ue_is_paged_in_its_new_cell() {
         ensure!(other.ue_counts().0 == 1 && gnb.ue_counts().0 == 1, "each gNB has one UE");
         Ok(())
     });
+}
+
+/// UERANSIM 3.3 pages with the AMF pointer 0 whatever the AMF sends.
+#[test]
+fn a_gnb_that_reads_the_amf_pointer_as_0_pages_ues_of_the_default_configuration_only() {
+    for pointer in [None, Some(1)] {
+        in_namespace(move || async move {
+            let core = TestCore::start(Sbi::Local, |config| {
+                if let Some(pointer) = pointer {
+                    config.amf.timers.t3513_ms = 150;
+                    config.amf.timers.paging_attempts = 2;
+                    config.amf.guamis[0].pointer = pointer;
+                }
+            })
+            .await?;
+            let mut config = core.gnb_config(1);
+            config.deviations.zero_amf_pointer = true;
+            let gnb = Gnb::connect(config).await?;
+            let (one, from) = core.ue_with_session(&gnb, 1).await?;
+            let (two, to) = core.ue_with_session(&gnb, 2).await?;
+            two.release_to_idle().await?;
+            send(&one, from, to, 1..=3).await?;
+            if pointer.is_none() {
+                return receives(&two, 1..=3).await;
+            }
+            let dropped = || {
+                let status = core.status("upf");
+                (status["drops"]["buffer_dropped"] == 3).then_some(())
+            };
+            martlet_tests::eventually("paging fails", dropped, || core.status("upf").to_string())
+                .await?;
+            let paged = two.wait_for_paging_within(Duration::from_millis(100)).await;
+            ensure!(paged.is_err(), "the UE was paged");
+            Ok(())
+        });
+    }
 }
 
 #[test]

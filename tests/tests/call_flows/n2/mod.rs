@@ -10,6 +10,7 @@ pub mod ng_setup;
 pub mod overload_control;
 pub mod planned_removal;
 pub mod ran_configuration_update;
+mod sctp_stack;
 pub mod unchecked_sctp;
 
 use anyhow::{Context, Result};

@@ -48,7 +48,7 @@ pub(crate) async fn complete(gnb: &Gnb, connection: &Connection) {
 
 /// Sends a message through a gNB that does not serve the UE, on the stream of its connection.
 pub(crate) async fn send(gnb: &Gnb, connection: &Connection, message: Vec<u8>) {
-    if let Err(error) = gnb.link().send(connection.stream, message.into()).await {
+    if let Err(error) = gnb.send(connection.stream, message.into()).await {
         tracing::debug!(gnb = gnb.name(), %error, "NGAP message not sent");
     }
 }

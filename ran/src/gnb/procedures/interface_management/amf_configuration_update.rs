@@ -11,7 +11,7 @@ pub(crate) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
     }
     let acknowledge =
         build_ngap!(SuccessfulOutcome, AMFConfigurationUpdate, AMFConfigurationUpdateAcknowledge,)?;
-    if let Err(error) = gnb.link().send(0, acknowledge.encode()?.into()).await {
+    if let Err(error) = gnb.send(0, acknowledge.encode()?.into()).await {
         tracing::debug!(
             gnb = gnb.name(),
             %error,

@@ -7,7 +7,7 @@ use martlet_ngap::{Error, build_ngap, build_ngap_ie, extract_ngap_ies};
 pub(crate) async fn send(gnb: &Gnb, cause: Cause, ids: (Option<u64>, Option<u32>)) {
     match message(cause, ids) {
         Ok(message) => {
-            if let Err(error) = gnb.link().send(0, message.into()).await {
+            if let Err(error) = gnb.send(0, message.into()).await {
                 tracing::debug!(gnb = gnb.name(), %error, "ERROR INDICATION was not sent");
             }
         }

@@ -33,7 +33,7 @@ pub(crate) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
             build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge,)?
         }
     };
-    if let Err(error) = gnb.link().send(0, acknowledge.encode()?.into()).await {
+    if let Err(error) = gnb.send(0, acknowledge.encode()?.into()).await {
         tracing::debug!(gnb = gnb.name(), %error, "NG RESET ACKNOWLEDGE was not sent");
     }
     Ok(())

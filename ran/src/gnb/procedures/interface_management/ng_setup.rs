@@ -14,7 +14,7 @@ pub(crate) async fn run(gnb: &Gnb) -> Result<AmfInfo, GnbError> {
     let request =
         request(gnb).map_err(|e| GnbError::Config { gnb: name(), reason: e.to_string() })?;
     let start = Instant::now();
-    gnb.link().send(0, request.into()).await.map_err(|e| lost(e.to_string()))?;
+    gnb.send(0, request.into()).await.map_err(|e| lost(e.to_string()))?;
     let answer = tokio::time::timeout(config.setup_timeout, gnb.link().recv()).await;
     let answer = match answer {
         Err(_) => return Err(GnbError::SetupTimeout { gnb: name() }),
