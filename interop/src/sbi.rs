@@ -107,5 +107,73 @@ quirks! {
             handling: "requested again with a usage of 0; refused: there is no credit",
             refused_by: "sbi.strict",
         },
+        /// Units that are never final.
+        EmptyFinalAction {
+            name: "empty_final_action",
+            deviation: "`finalUnitIndication` with an empty action for units that are not final",
+            clause: "TS 32.291, 6.1.6.2",
+            vendors: "free5GC's CHF",
+            handling: "the units are not final; refused: they are, and their end is reported so",
+            refused_by: "sbi.strict",
+        },
+        /// A subscription that has no location.
+        MissingLocation {
+            name: "missing_location",
+            deviation: "201 without `Location` for a subscription to the status of NF instances",
+            clause: "TS 29.510, 6.1.3.4.3.1",
+            vendors: "free5GC's NRF",
+            handling: "subscribed; refused: not subscribed, discovery results expire by their \
+                       validity alone",
+            refused_by: "sbi.strict",
+        },
+        /// A rejection that does not say what is missing.
+        MissingChallenge {
+            name: "missing_challenge",
+            deviation: "401 without `WWW-Authenticate` where an access token is required",
+            clause: "RFC 9110, 11.6.1; RFC 6750, 3",
+            vendors: "free5GC's NRF and functions",
+            handling: "the request is repeated with a token; refused: it fails",
+            refused_by: "sbi.strict",
+        },
+        /// Tokens for notifications.
+        CallbackToken {
+            name: "callback_token",
+            deviation: "a function requires an access token for notifications, such as for \
+                        `npcf-callback`",
+            clause: "TS 33.501, 13.4.1",
+            vendors: "free5GC's functions",
+            handling: "repeated with a token if the callback URI is that of a registered \
+                       function; refused: the notification fails, and the NRF issues no such token",
+            refused_by: "sbi.strict",
+        },
+        /// The claims of a token.
+        TokenClaims {
+            name: "token_claims",
+            deviation: "`aud` of an access token is the text of one instance, or `iss` is empty",
+            clause: "TS 29.510, 6.3.5.2.4",
+            vendors: "free5GC's NRF",
+            handling: "accepted if signature, audience and expiry are right; refused: 401",
+            refused_by: "sbi.strict",
+        },
+        /// Tokens without scopes of operations.
+        ServiceScope {
+            name: "service_scope",
+            deviation: "the scope of an access token names the service alone, for an operation \
+                        that has a scope of its own",
+            clause: "TS 33.501, 13.4.1.1.2",
+            vendors: "free5GC's NRF",
+            handling: "accepted with `sbi.interop.service_tokens`; refused: 403 INSUFFICIENT_SCOPE",
+            refused_by: "sbi.interop.service_tokens: false",
+        },
+        /// A subscription by none or several of the selectors.
+        InfluenceSelectors {
+            name: "influence_selectors",
+            deviation: "a subscription to influence data has none or several of data networks, \
+                        slices, groups and SUPIs",
+            clause: "TS 29.519, 6.4.2.4",
+            vendors: "free5GC's PCF",
+            handling: "accepted: all of them have to match; refused: 400",
+            refused_by: "sbi.strict",
+        },
     }
 }

@@ -2,6 +2,7 @@
 //! simulated gNBs and UEs, and records the messages of the service-based interface.
 #![forbid(unsafe_code)]
 
+mod bearer;
 mod capture;
 mod commands;
 mod counts;
@@ -26,6 +27,7 @@ mod soak;
 mod switch_wiring;
 mod test_core;
 
+pub use bearer::peer_with_token;
 pub use capture::{LiveCapture, Recording, in_order};
 pub use commands::{is_installed, run};
 pub use counts::Counts;

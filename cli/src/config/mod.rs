@@ -16,7 +16,7 @@ pub use network::NetworkSection;
 pub use nrf_addresses::NrfAddresses;
 pub use oam::{API_FUNCTION, FUNCTIONS, OamSection, PROCESSES, WatchdogSection};
 pub use paths::{CONFIG_VARIABLE, SERVICE_CONFIG, SERVICE_STATE, database_name, find};
-pub use sbi::{PkiFile, SbiSection};
+pub use sbi::{PkiFile, SbiInterop, SbiSection};
 pub use security::SecuritySection;
 
 use anyhow::Result;
@@ -190,7 +190,7 @@ impl Config {
         }
         (self.amf.n1.strict, self.amf.n2.strict, self.ausf.strict) = (true, true, true);
         (self.upf.n3.require_qfi, self.upf.n4.strict) = (true, true);
-        self.sbi.strict = true;
+        (self.sbi.strict, self.sbi.interop) = (true, SbiInterop::default());
         self.nrf.interop = martlet_nrf::Interop::default();
         (self.udm.sdm_v1, self.udm.empty_subscriptions) = (false, false);
     }

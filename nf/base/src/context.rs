@@ -7,8 +7,9 @@ use crate::liveness_probe::PendingRequest;
 use crate::nrfs::{Nrf, NrfSelection};
 use crate::profiles::Profiles;
 use crate::tokens::{AtCallback, AtInstance, AtNrf, Tokens};
+use crate::tolerance::Tolerance;
 use crate::{CommonConfig, Shutdown, StartError};
-use martlet_interop::{Quirk, SbiQuirk};
+use martlet_interop::SbiQuirk;
 use martlet_outage::{Dependency, NotReady};
 use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
@@ -40,8 +41,8 @@ pub struct NfContext {
     operative: watch::Sender<bool>,
     /// Whether the operator has it drained.
     draining: watch::Sender<bool>,
-    /// Refuse deviations of other network functions.
-    strict: bool,
+    /// Which deviations of other network functions are refused.
+    tolerance: Tolerance,
 }
 
 impl NfContext {
@@ -80,7 +81,9 @@ impl NfContext {
             let nrf = Peer::new(selection, nrf_root.clone(), &user_agent, policy);
             Arc::new(Tokens::new(nrf, nf_type.clone(), &instance_id, config.service_tokens))
         });
-        let to_nrf: Arc<dyn Transport> = Arc::new(AtNrf::new(transport.clone(), tokens.clone()));
+        let tolerance = Tolerance::new(nf_type.clone(), config.strict);
+        let to_nrf: Arc<dyn Transport> =
+            Arc::new(AtNrf::new(transport.clone(), tokens.clone(), tolerance.clone()));
         let nrf = |root: &ApiRoot| Nrf {
             peer: Peer::new(to_nrf.clone(), root.clone(), &user_agent, policy),
             state: Dependency::new(&user_agent.to_ascii_lowercase(), "nrf", root),
@@ -96,7 +99,10 @@ impl NfContext {
         let callbacks = Arc::new(Callbacks::new(profiles.clone(), config.callbacks_allow.clone()));
         let to_instances = transport.clone();
         let transport: Arc<dyn Transport> = match &tokens {
-            Some(tokens) => Arc::new(AtCallback::new(transport, tokens.clone(), callbacks.clone())),
+            Some(tokens) => {
+                let (tokens, callbacks) = (tokens.clone(), callbacks.clone());
+                Arc::new(AtCallback::new(transport, tokens, callbacks, tolerance.clone()))
+            }
             None => transport,
         };
         // Failures of calls to discovered producers are reported to discovery, so that a failed
@@ -121,7 +127,7 @@ impl NfContext {
             selection,
             operative: watch::Sender::new(true),
             draining: watch::Sender::new(false),
-            strict: config.strict,
+            tolerance,
         }))
     }
 
@@ -147,15 +153,12 @@ impl NfContext {
 
     /// Whether deviations of other network functions are refused (`sbi.strict`).
     pub fn is_strict(&self) -> bool {
-        self.strict
+        self.tolerance.is_strict()
     }
 
     /// Whether a deviation of another network function is tolerated; then it is counted.
     pub fn tolerates(&self, quirk: SbiQuirk, peer: impl std::fmt::Display) -> bool {
-        if !self.strict {
-            quirk.met(self.nf_type.as_str(), peer);
-        }
-        !self.strict
+        self.tolerance.tolerates(quirk, peer)
     }
 
     /// Time limit of a request to another function (`sbi.timeout_ms`).
@@ -195,7 +198,7 @@ impl NfContext {
     ) -> Peer {
         let (inner, tokens) = (self.transport.clone(), self.tokens.clone());
         let transport = Arc::new(AtInstance { inner, tokens, instance });
-        let policy = CallPolicy { timeout, strict: self.strict };
+        let policy = CallPolicy { timeout, strict: self.is_strict() };
         Peer::new(transport, root, self.nf_type.as_str(), policy)
     }
 

@@ -27,6 +27,7 @@ pub mod signalling;
 mod start;
 mod status;
 pub mod tokens;
+mod tolerance;
 pub mod traces;
 
 pub use authorisation::may_read_status;

@@ -1,5 +1,6 @@
 //! Starts network functions, one or several per process.
 use crate::metrics::SbiMetrics;
+use crate::tolerance::Tolerance;
 use crate::{
     CommonConfig, NetworkFunction, NfContext, NotReady, Shutdown, StartError, network,
     registration, status,
@@ -241,7 +242,9 @@ fn server_limits(
     if let Some(file) = &common.token_key {
         let has_operation_scopes = !common.service_tokens;
         let (id, file) = (context.instance_id(), Path::new(file));
-        limits.guard = Some(crate::tokens::guard(nf_type, id, file, has_operation_scopes)?);
+        let tolerance = Tolerance::new(nf_type.clone(), common.strict);
+        let guard = crate::tokens::guard(nf_type, id, file, has_operation_scopes, tolerance)?;
+        limits.guard = Some(guard);
     }
     Ok(limits)
 }

@@ -84,6 +84,11 @@ impl NrfAccessToken for Nrf {
         if body.scope.is_empty() || body.nf_instance_id.is_empty() {
             return Err(refused("invalid_request", "nfInstanceId or scope is missing"));
         }
+        let is_of_callbacks = |scope: &str| scope.ends_with("-callback");
+        if self.context.is_strict() && body.scope.split(' ').any(is_of_callbacks) {
+            let detail = "notifications need no token (TS 33.501, 13.4.1; sbi.strict)";
+            return Err(refused("invalid_scope", detail));
+        }
         let (aud, scope) = {
             let state = self.state();
             let all = || state.registry.iter();

@@ -2,6 +2,8 @@
 //! 23.502, 4.3.6): a NEF stores the data, PCFs read those of a session and subscribe to changes.
 use crate::contexts::{NO_SUBSCRIBER, kind};
 use crate::{Udr, problem};
+use martlet_interop::SbiQuirk;
+use martlet_nf::callbacks;
 use martlet_sbi::{Created, Problem, StatusReply};
 use martlet_sbi_api::common::{Dnn, Snssai, Supi};
 use martlet_sbi_api::nudr_callback::UdrPolicyCallbackClient;
@@ -193,6 +195,21 @@ impl Udr {
         mut body: TrafficInfluSub,
     ) -> Result<Created<TrafficInfluSub>, Problem> {
         self.context.check_callback(&body.notification_uri).await?;
+        let selectors = [
+            body.dnns.is_some(),
+            body.snssais.is_some(),
+            body.internal_group_ids.is_some(),
+            body.internal_group_ids_add.is_some(),
+            body.supis.is_some(),
+        ];
+        let count = selectors.into_iter().filter(|is_present| *is_present).count();
+        let peer = callbacks::authority(&body.notification_uri).unwrap_or_default();
+        if count != 1 && !self.context.tolerates(SbiQuirk::InfluenceSelectors, peer) {
+            return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(
+                "one of dnns, snssais, internalGroupIds, internalGroupIdsAdd and supis has to \
+                 be there",
+            ));
+        }
         let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
         body.imm_reports = None;
         self.store_subscription(kind::INFLUENCE_CHANGES, &id, &body, &SUBSCRIPTION).await?;

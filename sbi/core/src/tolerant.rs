@@ -115,6 +115,7 @@ pub(crate) fn report(
         let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.insert((operation, field)) {
             tracing::warn!(
+                nf = consumer,
                 api,
                 operation,
                 peer,

@@ -5,20 +5,16 @@ use crate::free5gc_nrf::{CoreOfNrf, NRF};
 use crate::free5gc_pcf::PCF;
 use crate::{free5gc_nrf, free5gc_pcf, mongodb};
 use anyhow::{Context, Result, ensure};
-use http::HeaderValue;
-use http::header::AUTHORIZATION;
 use martlet_nf::tokens::{Audience, Claims, SigningKey, now};
-use martlet_sbi::{ApiRoot, BoxFuture, CallPolicy, Peer, Problem, Request, Response, Transport};
+use martlet_sbi::Problem;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile, NfStatus, NfType};
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use martlet_sbi_api::nudm_sdm::{AmDataQuery, UdmSubscriberDataManagementClient};
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
-use martlet_sbi_http::{ClientLimits, HttpBinding};
-use martlet_tests::{GATEWAY, eventually, in_namespace, reaches};
+use martlet_tests::{GATEWAY, eventually, in_namespace, peer_with_token, reaches};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// RSA keys of Martlet's NRF, for these tests alone.
 const PRIVATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/interop/keys/token-key.pem");
@@ -28,38 +24,13 @@ const SUPI: &str = "imsi-001010000000001";
 /// The instance that the test registers as a consumer.
 const CONSUMER: &str = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
 
-/// Sends requests with a token, or with none.
-struct WithToken {
-    binding: HttpBinding,
-    token: Option<String>,
-}
-
-impl Transport for WithToken {
-    fn send<'a>(
-        &'a self,
-        to: &'a ApiRoot,
-        mut request: Request,
-    ) -> BoxFuture<'a, Result<Response, Problem>> {
-        let value =
-            self.token.iter().map(|token| HeaderValue::from_str(&format!("Bearer {token}")));
-        request.headers.extend(value.flatten().map(|value| (AUTHORIZATION, value)));
-        self.binding.send(to, request)
-    }
-}
-
-fn peer(token: Option<String>, authority: &str) -> Peer {
-    let binding = HttpBinding::new(ClientLimits::default());
-    let transport = Arc::new(WithToken { binding, token });
-    Peer::new(transport, ApiRoot::http(authority), "SMF", CallPolicy::default())
-}
-
 fn failed(problem: Problem) -> anyhow::Error {
     anyhow::anyhow!("{problem}")
 }
 
 /// The status of the UDM's answer to a request with a token, or with none.
 async fn udm_answers(udm: &str, token: Option<String>) -> u16 {
-    let udm = UdmSubscriberDataManagementClient::new(peer(token, udm));
+    let udm = UdmSubscriberDataManagementClient::new(peer_with_token(token, udm));
     udm.get_am_data(SUPI, AmDataQuery::default()).await.err().map_or(200, |it| it.status())
 }
 
@@ -99,7 +70,7 @@ async fn with_free5gc_nrf(database: PathBuf, program: PathBuf) -> Result<()> {
 
 /// A token of free5GC's NRF.
 async fn token(target: NfType, instance: Option<&str>, scope: &str) -> Result<String> {
-    let nrf = NrfAccessTokenClient::new(peer(None, &nrf()));
+    let nrf = NrfAccessTokenClient::new(peer_with_token(None, &nrf()));
     let request = AccessTokenReq {
         grant_type: "client_credentials".into(),
         nf_instance_id: CONSUMER.into(),
@@ -123,11 +94,13 @@ async fn instance(target: NfType) -> Result<String> {
         ..SearchQuery::default()
     };
     // free5GC's NRF requires tokens for its services, too.
-    let refused =
-        NfDiscoveryClient::new(peer(None, &nrf())).search_nf_instances(query()).await.err();
+    let refused = NfDiscoveryClient::new(peer_with_token(None, &nrf()))
+        .search_nf_instances(query())
+        .await
+        .err();
     ensure!(refused.as_ref().is_some_and(|it| it.status() == 401), "{refused:?}");
     let token = token(NfType::Nrf, None, "nnrf-disc").await?;
-    let discovery = NfDiscoveryClient::new(peer(Some(token), &nrf()));
+    let discovery = NfDiscoveryClient::new(peer_with_token(Some(token), &nrf()));
     let found = discovery.search_nf_instances(query()).await.map_err(failed)?;
     Ok(found.nf_instances.first().context("no instance")?.nf_instance_id.to_string())
 }
@@ -136,7 +109,7 @@ async fn rejects_what_is_not_its_token(udm: &str, keys: &Path) -> Result<()> {
     let id = CONSUMER.parse().map_err(|_| anyhow::anyhow!("an NF instance identity"))?;
     let mut profile = NfProfile::new(id, NfType::Smf, NfStatus::Registered);
     profile.ipv4_addresses = Some(vec![[127, 0, 0, 1].into()]);
-    let management = NfManagementClient::new(peer(None, &nrf()));
+    let management = NfManagementClient::new(peer_with_token(None, &nrf()));
     management.register_nf_instance(CONSUMER, profile).await.map_err(failed)?;
     let (own, other) = (instance(NfType::Udm).await?, instance(NfType::Udr).await?);
 
@@ -216,7 +189,10 @@ async fn with_free5gc_pcf(database: PathBuf, program: PathBuf) -> Result<()> {
         exp: now() + 60,
     };
     let token = SigningKey::load(Path::new(PRIVATE))?.sign(&claims)?;
-    let udr = UdrDataRepositoryClient::new(peer(Some(token), &core.config().sbi.udr.to_string()));
+    let udr = UdrDataRepositoryClient::new(peer_with_token(
+        Some(token),
+        &core.config().sbi.udr.to_string(),
+    ));
     let data = free5gc_pcf::influence("1")?;
     udr.create_or_replace_individual_influence_data("application", data).await.map_err(failed)?;
     let updates = || core.sbi_record.calls("nsmf-callback SmPolicyUpdateNotify");
@@ -232,8 +208,10 @@ async fn with_free5gc_pcf(database: PathBuf, program: PathBuf) -> Result<()> {
     until_logged("Handle AM Policy Association Delete").await?;
     core.sbi_record.check_sent(&free5gc_pcf::SENT).await?;
 
-    let without =
-        PcfSmPolicyControlClient::new(peer(None, &format!("{}:{}", PCF.address, PCF.port)));
+    let without = PcfSmPolicyControlClient::new(peer_with_token(
+        None,
+        &format!("{}:{}", PCF.address, PCF.port),
+    ));
     let refused = without.get_sm_policy("1").await.err();
     ensure!(refused.as_ref().is_some_and(|it| it.status() == 401), "{refused:?}");
     let without = udm_answers(&core.config().sbi.udm.to_string(), None).await;

@@ -1,8 +1,9 @@
 //! NF discovery (TS 29.510, 5.3): selects a producer from cached results of the NRF, and drops
 //! producers that fail.
 use crate::binding::Binding;
+use crate::tolerance::Tolerance;
 use api_root::candidate;
-use martlet_interop::{Quirk, SbiQuirk};
+use martlet_interop::SbiQuirk;
 use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
@@ -81,8 +82,8 @@ pub(crate) struct Discovery {
     requester: NfType,
     nrf: Peer,
     own_root: ApiRoot,
-    /// Refuse deviations of other network functions.
-    is_strict: bool,
+    /// Which deviations of other network functions are refused.
+    tolerance: Tolerance,
     state: Mutex<State>,
     /// Number of results, at which the selection of each begins.
     results: AtomicUsize,
@@ -95,10 +96,10 @@ pub(crate) struct Discovery {
 impl Discovery {
     pub(crate) fn new(requester: NfType, nrf: Peer, own_root: ApiRoot) -> Self {
         Discovery {
+            tolerance: Tolerance::new(requester.clone(), false),
             requester,
             nrf,
             own_root,
-            is_strict: false,
             state: Mutex::default(),
             results: AtomicUsize::new(0),
             nrf_failed: Notify::new(),
@@ -108,17 +109,16 @@ impl Discovery {
 
     /// The same with `sbi.strict`.
     pub(crate) fn strict(self, is_strict: bool) -> Self {
-        Discovery { is_strict, ..self }
+        let tolerance = Tolerance::new(self.requester.clone(), is_strict);
+        Discovery { tolerance, ..self }
     }
 
     /// [`candidate`], unless it deviates and deviations are refused.
     fn candidate(&self, profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
         let candidate = candidate(profile, api)?;
-        if candidate.is_absolute {
-            if self.is_strict {
-                return None;
-            }
-            SbiQuirk::AbsoluteApiPrefix.met(self.requester.as_str(), &candidate.root.authority);
+        let peer = &candidate.root.authority;
+        if candidate.is_absolute && !self.tolerance.tolerates(SbiQuirk::AbsoluteApiPrefix, peer) {
+            return None;
         }
         let mut state = self.state();
         let id = profile.nf_instance_id.as_str();

@@ -1,5 +1,6 @@
 //! Notifications of the NRF about changed producers (TS 29.510, 5.2.2.5 and 5.2.2.6).
 use super::Discovery;
+use martlet_interop::SbiQuirk;
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{
     NfManagementClient, NfType, NotificationData, SubscrCond, SubscriptionData,
@@ -44,7 +45,19 @@ impl Discovery {
             ..Default::default()
         };
         let outcome = NfManagementClient::new(self.nrf.clone()).create_subscription(data).await;
+        let peer = &self.nrf.root().authority;
         match outcome {
+            Ok(created)
+                if created.location.is_empty()
+                    && !self.tolerance.tolerates(SbiQuirk::MissingLocation, peer) =>
+            {
+                // Not tried again: the NRF would have one more subscription each time.
+                tracing::warn!(
+                    nrf = %peer,
+                    %target,
+                    "subscription to status changes without a location refused"
+                );
+            }
             Ok(_) => drop(self.state().subscribed.insert(target, true)),
             Err(problem) => {
                 tracing::debug!(

@@ -1,9 +1,11 @@
 //! Access tokens for notifications (TS 33.501, 13.4.1). Martlet's functions need none for their
 //! callbacks; another vendor's may need one for the service that the callback URI names, as
 //! free5GC's PCF does for `npcf-callback`.
-use super::Tokens;
+use super::{Tokens, has_challenge};
 use crate::callbacks::{self, Callbacks};
+use crate::tolerance::Tolerance;
 use http::StatusCode;
+use martlet_interop::SbiQuirk;
 use martlet_sbi::{ApiRoot, BoxFuture, Problem, Request, Response, Transport};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::collections::HashSet;
@@ -19,11 +21,17 @@ pub(crate) struct AtCallback {
     callbacks: Arc<Callbacks>,
     /// Hosts and ports of the consumers that rejected a notification without a token.
     required: Mutex<HashSet<String>>,
+    tolerance: Tolerance,
 }
 
 impl AtCallback {
-    pub fn new(inner: Arc<dyn Transport>, tokens: Arc<Tokens>, callbacks: Arc<Callbacks>) -> Self {
-        AtCallback { inner, tokens, callbacks, required: Mutex::default() }
+    pub fn new(
+        inner: Arc<dyn Transport>,
+        tokens: Arc<Tokens>,
+        callbacks: Arc<Callbacks>,
+        tolerance: Tolerance,
+    ) -> Self {
+        AtCallback { inner, tokens, callbacks, required: Mutex::default(), tolerance }
     }
 
     async fn send_with_token(
@@ -40,6 +48,9 @@ impl AtCallback {
         let is_rejected =
             answer.as_ref().is_ok_and(|it| it.status == StatusCode::UNAUTHORIZED.as_u16());
         let Some(mut request) = again.filter(|_| is_rejected) else { return answer };
+        if self.tolerance.is_strict() {
+            return answer;
+        }
         if known {
             // The rejected one may be of an NRF that has another key since its restart.
             self.tokens.clear();
@@ -52,6 +63,10 @@ impl AtCallback {
                 tracing::debug!(consumer = %to, %problem, "no token for a notification");
                 return answer;
             }
+        }
+        self.tolerance.tolerates(SbiQuirk::CallbackToken, &to.authority);
+        if !answer.as_ref().is_ok_and(has_challenge) {
+            self.tolerance.tolerates(SbiQuirk::MissingChallenge, &to.authority);
         }
         self.require(to);
         self.inner.send(to, request).await

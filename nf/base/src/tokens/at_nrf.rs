@@ -1,7 +1,9 @@
 //! Access tokens for the NRF's own services. Martlet's NRF needs none; another vendor's may need
 //! them for all but the registration, which is the condition of a token (TS 29.510, 5.4.2.2.1).
-use super::Tokens;
+use super::{Tokens, has_challenge};
+use crate::tolerance::Tolerance;
 use http::StatusCode;
+use martlet_interop::SbiQuirk;
 use martlet_sbi::{ApiRoot, BoxFuture, Problem, Request, Response, Transport};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,11 +19,16 @@ pub(crate) struct AtNrf {
     tokens: Option<Arc<Tokens>>,
     /// Whether the NRF rejected a request without a token.
     required: AtomicBool,
+    tolerance: Tolerance,
 }
 
 impl AtNrf {
-    pub fn new(inner: Arc<dyn Transport>, tokens: Option<Arc<Tokens>>) -> Self {
-        AtNrf { inner, tokens, required: AtomicBool::new(false) }
+    pub fn new(
+        inner: Arc<dyn Transport>,
+        tokens: Option<Arc<Tokens>>,
+        tolerance: Tolerance,
+    ) -> Self {
+        AtNrf { inner, tokens, required: AtomicBool::new(false), tolerance }
     }
 
     async fn send_with_token(
@@ -39,6 +46,11 @@ impl AtNrf {
         let is_rejected =
             answer.as_ref().is_ok_and(|it| it.status == StatusCode::UNAUTHORIZED.as_u16());
         let Some(mut request) = again.filter(|_| is_rejected) else { return answer };
+        if !answer.as_ref().is_ok_and(has_challenge)
+            && !self.tolerance.tolerates(SbiQuirk::MissingChallenge, &to.authority)
+        {
+            return answer;
+        }
         if !self.required.swap(true, Ordering::Relaxed) {
             tracing::info!(nrf = %to, "the NRF requires access tokens for its services");
         }

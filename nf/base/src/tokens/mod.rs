@@ -13,7 +13,9 @@ pub(crate) use at_nrf::AtNrf;
 pub(crate) use consumer::Tokens;
 pub(crate) use producer::guard;
 
+use http::header::WWW_AUTHENTICATE;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use martlet_sbi::Response;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,6 +33,14 @@ pub struct Claims {
     pub scope: String,
     /// Expiry, seconds since 1970.
     pub exp: u64,
+}
+
+impl Claims {
+    /// Whether their form is not that of TS 29.510, 6.3.5.2.4: no issuer, or the text of one
+    /// instance for the audience, which is an array of instances or an NF type.
+    fn deviate(&self, nf_type: &str) -> bool {
+        self.iss.is_empty() || matches!(&self.aud, Audience::One(name) if name != nf_type)
+    }
 }
 
 /// Who may accept a token (RFC 7519, 4.1.3).
@@ -136,6 +146,9 @@ pub enum TokenError {
     /// A claim is missing or malformed.
     #[error("the claims are malformed")]
     Claims,
+    /// Without an issuer, or with one instance that is not in an array.
+    #[error("the form of iss or aud is not that of TS 29.510, 6.3.5.2.4")]
+    Form,
     /// The token has expired.
     #[error("expired")]
     Expired,
@@ -221,6 +234,16 @@ impl VerifyingKey {
             _ => Ok(claims),
         }
     }
+}
+
+/// Whether a rejection says that a bearer token is missing or wrong (RFC 6750, 3).
+fn has_challenge(answer: &Response) -> bool {
+    let challenges = answer.headers.get_all(WWW_AUTHENTICATE).iter();
+    let mut texts = challenges.filter_map(|value| value.to_str().ok());
+    texts.any(|text| {
+        let scheme = text.split([' ', ',']).next().unwrap_or_default();
+        scheme.eq_ignore_ascii_case("bearer")
+    })
 }
 
 /// Whether a service needs a token.

@@ -9,11 +9,14 @@ use martlet_tests::{MetricDelta, TestCore, in_namespace};
 use std::pin::Pin;
 use std::time::Duration;
 
+mod charging;
 mod n1;
 mod n2;
 mod n3;
 mod n4;
 mod sbi;
+mod subscription_data;
+mod tokens;
 
 /// How long an answer takes at most, where none is the sign of a refusal.
 const SOON: Duration = Duration::from_millis(500);

@@ -1,5 +1,5 @@
 //! Quirks of network functions on the service-based interface.
-use super::{SOON, check, with_strictness};
+use super::{SOON, charging, check, subscription_data, tokens, with_strictness};
 use crate::sbi::proxy::{AT, Proxy};
 use crate::security::scas::problem;
 use anyhow::{Result, bail, ensure};
@@ -10,17 +10,17 @@ use martlet_nf::{Shutdown, ShutdownTrigger};
 use martlet_sbi::{Body, OperationInfo, Response};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nausf_ueauthentication::NAUSF_AUTH;
-use martlet_sbi_api::nchf_converged_charging::NCHF_CONVERGEDCHARGING;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
 use martlet_sbi_api::nnrf_nfmanagement::{
     NNRF_NFM, NfManagementClient, NfProfile, NfStatus, NfType,
 };
+use martlet_sbi_api::nnrf_oauth2::NNRF_OAUTH2;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
-use martlet_sbi_api::nudm_sdm::{NUDM_SDM, SdmSubscription, UdmSubscriberDataManagementClient};
-use martlet_sbi_api::nudm_ueau::NUDM_UEAU;
-use martlet_sbi_api::nudm_uecm::NUDM_UECM;
+use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClient};
+use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
+use martlet_sbi_http::ServerLimits;
 use martlet_smf::ChargingMode;
-use martlet_tests::{GATEWAY, TestCore, eventually, internet, reaches};
+use martlet_tests::{LogLines, TestCore, eventually, internet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -31,12 +31,21 @@ fn sbi_quirks_are_tolerated_unless_strict() {
             SbiQuirk::AbsoluteApiPrefix
             | SbiQuirk::BareSmContextReference
             | SbiQuirk::UnreadableElement
-            | SbiQuirk::NullList => "amf",
-            SbiQuirk::PrefixedSmContextReference | SbiQuirk::NoInitialGrant => "smf",
+            | SbiQuirk::NullList
+            | SbiQuirk::MissingLocation
+            | SbiQuirk::MissingChallenge => "amf",
+            SbiQuirk::PrefixedSmContextReference
+            | SbiQuirk::NoInitialGrant
+            | SbiQuirk::EmptyFinalAction => "smf",
             SbiQuirk::NoHeartbeats => "nrf",
-            SbiQuirk::SdmVersion1 | SbiQuirk::EmptySubscription => "udm",
+            SbiQuirk::SdmVersion1
+            | SbiQuirk::EmptySubscription
+            | SbiQuirk::TypedInstanceList
+            | SbiQuirk::TokenClaims => "udm",
             SbiQuirk::RegistrationError => "ausf",
-            SbiQuirk::TypedInstanceList => "udm",
+            SbiQuirk::CallbackToken | SbiQuirk::ServiceScope | SbiQuirk::InfluenceSelectors => {
+                "udr"
+            }
         },
         |quirk, is_strict, core| Box::pin(sbi(quirk, is_strict, core)),
     );
@@ -46,6 +55,11 @@ async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> R
     match quirk {
         SbiQuirk::RegistrationError => return registration_error(is_strict, core).await,
         SbiQuirk::TypedInstanceList => return typed_instance_list(is_strict, core).await,
+        SbiQuirk::MissingLocation => return missing_location(is_strict, core).await,
+        SbiQuirk::MissingChallenge => return tokens::missing_challenge(is_strict, core).await,
+        SbiQuirk::CallbackToken => return tokens::callback_token(is_strict, core).await,
+        SbiQuirk::TokenClaims => return tokens::token_claims(is_strict, core).await,
+        SbiQuirk::ServiceScope => return tokens::service_scope(is_strict, core).await,
         _ => {}
     }
     let core = core.insert(
@@ -53,7 +67,8 @@ async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> R
             config.nrf.interop.no_heartbeats = true;
             config.nrf.max_heartbeat_s = 1;
             (config.udm.sdm_v1, config.udm.empty_subscriptions) = (true, true);
-            if matches!(quirk, SbiQuirk::NoInitialGrant) {
+            config.sbi.callbacks.allow = vec![AT.into()];
+            if matches!(quirk, SbiQuirk::NoInitialGrant | SbiQuirk::EmptyFinalAction) {
                 config.chf.enabled = true;
                 config.smf.charging.mode = ChargingMode::Online;
             }
@@ -65,37 +80,65 @@ async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> R
         SbiQuirk::AbsoluteApiPrefix => absolute_prefix(core).await,
         SbiQuirk::BareSmContextReference => session_with(core, bare_reference).await,
         SbiQuirk::PrefixedSmContextReference => prefixed(core).await,
-        SbiQuirk::UnreadableElement => registration_with(core, unreadable).await,
-        SbiQuirk::NullList => registration_with(core, null_list).await,
+        SbiQuirk::UnreadableElement => subscription_data::unreadable_element(core).await,
+        SbiQuirk::NullList => subscription_data::null_list(core).await,
         SbiQuirk::NoHeartbeats => no_heartbeats(core).await,
         SbiQuirk::SdmVersion1 => sdm_v1(core).await,
         SbiQuirk::EmptySubscription => empty_subscription(core).await,
-        SbiQuirk::NoInitialGrant => no_initial_grant(core).await,
-        SbiQuirk::RegistrationError | SbiQuirk::TypedInstanceList => bail!("played above"),
+        SbiQuirk::NoInitialGrant => charging::no_initial_grant(core).await,
+        SbiQuirk::EmptyFinalAction => charging::empty_final_action(core).await,
+        SbiQuirk::InfluenceSelectors => influence_selectors(core).await,
+        SbiQuirk::RegistrationError
+        | SbiQuirk::TypedInstanceList
+        | SbiQuirk::MissingLocation
+        | SbiQuirk::MissingChallenge
+        | SbiQuirk::CallbackToken
+        | SbiQuirk::TokenClaims
+        | SbiQuirk::ServiceScope => bail!("played above"),
     }
 }
 
-/// A core whose NRF is behind a proxy, and the trigger that stops this NRF.
-async fn behind_nrf(
-    is_strict: bool,
-    rewrite: fn(&OperationInfo, &str, Response) -> Response,
-) -> Result<(TestCore, ShutdownTrigger)> {
+/// What a proxy of the NRF changes in responses.
+pub type Rewrite = fn(&OperationInfo, &str, Response) -> Response;
+
+/// Starts an NRF behind a proxy with these limits. Returns what stops the NRF, and its address.
+pub async fn start_nrf(
+    change: impl FnOnce(&mut Config),
+    limits: ServerLimits,
+    rewrite: Rewrite,
+) -> Result<(ShutdownTrigger, NrfAddresses)> {
     let mut config = Config::load(None)?;
     config.sbi.listen = true;
     config.udr.path = ":memory:".into();
+    change(&mut config);
     let (trigger, shutdown) = Shutdown::new();
     let environment = secure_environment(&config, "core", Sbi::Http, false, shutdown)?;
     let nrf = start_function("nrf", &config, &environment).await?;
     tokio::spawn(nrf.finished);
-    let services = [NNRF_NFM::OPERATIONS, NNRF_DISC::OPERATIONS];
-    Proxy::of(config.sbi.nrf.first(), &services, rewrite).await?;
-    let core = TestCore::start_on(Sbi::Http, |config| {
+    let services = [NNRF_NFM::OPERATIONS, NNRF_DISC::OPERATIONS, NNRF_OAUTH2::OPERATIONS];
+    Proxy::with_limits(config.sbi.nrf.first(), &services, limits, rewrite).await?;
+    Ok((trigger, NrfAddresses::one(format!("{AT}:7777").parse()?)))
+}
+
+/// A core with the NRF at this address.
+pub async fn behind(
+    nrf: NrfAddresses,
+    is_strict: bool,
+    change: impl FnOnce(&mut Config),
+) -> Result<TestCore> {
+    TestCore::start_on(Sbi::Http, |config| {
         config.sbi.external = vec!["nrf".into()];
-        config.sbi.nrf = NrfAddresses::one(format!("{AT}:7777").parse().expect("an address"));
+        config.sbi.nrf = nrf;
+        change(config);
         with_strictness(is_strict)(config);
     })
-    .await?;
-    Ok((core, trigger))
+    .await
+}
+
+/// A core whose NRF is behind a proxy, and the trigger that stops this NRF.
+async fn behind_nrf(is_strict: bool, rewrite: Rewrite) -> Result<(TestCore, ShutdownTrigger)> {
+    let (trigger, nrf) = start_nrf(|_| {}, ServerLimits::default(), rewrite).await?;
+    Ok((behind(nrf, is_strict, |_| {}).await?, trigger))
 }
 
 fn problem_response(status: u16, cause: &str) -> Response {
@@ -106,11 +149,10 @@ fn problem_response(status: u16, cause: &str) -> Response {
 
 /// free5GC's NRF answers with the failure of its own notification.
 async fn registration_error(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
-    let rewrite: fn(&OperationInfo, &str, Response) -> Response =
-        |operation, _, response| match operation.name {
-            "RegisterNFInstance" => problem_response(500, "NOTIFICATION_ERROR"),
-            _ => response,
-        };
+    let rewrite: Rewrite = |operation, _, response| match operation.name {
+        "RegisterNFInstance" => problem_response(500, "NOTIFICATION_ERROR"),
+        _ => response,
+    };
     let (started, _nrf) = behind_nrf(is_strict, rewrite).await?;
     let ready = core.insert(started).core.ready_source();
     if is_strict {
@@ -125,19 +167,18 @@ async fn registration_error(is_strict: bool, core: &mut Option<TestCore>) -> Res
 
 /// free5GC's NRF needs `nf-type` and `limit`.
 async fn typed_instance_list(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
-    let rewrite: fn(&OperationInfo, &str, Response) -> Response =
-        |operation, target, response| match operation.name {
-            "GetNFInstances" if target.contains("nf-type=") && target.contains("limit=") => {
-                objects(response, |members| {
-                    if let Some(links) = members.remove("_links") {
-                        let link = serde_json::json!({"item": links["items"]});
-                        members.insert("_link".into(), link);
-                    }
-                })
-            }
-            "GetNFInstances" => problem_response(400, ""),
-            _ => response,
-        };
+    let rewrite: Rewrite = |operation, target, response| match operation.name {
+        "GetNFInstances" if target.contains("nf-type=") && target.contains("limit=") => {
+            objects(response, |members| {
+                if let Some(links) = members.remove("_links") {
+                    let link = serde_json::json!({"item": links["items"]});
+                    members.insert("_link".into(), link);
+                }
+            })
+        }
+        "GetNFInstances" => problem_response(400, ""),
+        _ => response,
+    };
     let (started, _nrf) = behind_nrf(is_strict, rewrite).await?;
     let core = core.insert(started);
     let ready = core.core.ready_source();
@@ -146,6 +187,28 @@ async fn typed_instance_list(is_strict: bool, core: &mut Option<TestCore>) -> Re
     // UDM, UDR and PCF check the addresses of notifications.
     let gnb = core.gnb(1).await?;
     Ok(gnb.new_ue(core.ue_config(1))?.register().await.is_ok())
+}
+
+/// free5GC's NRF answers a subscription without `Location`.
+async fn missing_location(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let rewrite: Rewrite = |operation, _, mut response| {
+        if operation.name == "CreateSubscription" {
+            response.headers.remove(http::header::LOCATION);
+        }
+        response
+    };
+    let log = LogLines::record();
+    let (started, _nrf) = behind_nrf(is_strict, rewrite).await?;
+    let core = core.insert(started);
+    let gnb = core.gnb(1).await?;
+    gnb.new_ue(core.ue_config(1))?.register().await?;
+    let outcome = || {
+        let refused = log.with_message("subscription to status changes without a location refused");
+        let is_listed = core.status("amf")["quirks"].to_string().contains("missing_location");
+        (!refused.is_empty() || is_listed).then_some(refused.is_empty())
+    };
+    eventually("the subscription is accepted or refused", outcome, || format!("{:?}", log.all()))
+        .await
 }
 
 fn unchanged(_: &OperationInfo, response: Response) -> Response {
@@ -230,19 +293,8 @@ async fn prefixed(core: &TestCore) -> Result<bool> {
     Ok(proxy.not_found() == 0)
 }
 
-async fn registration_with(
-    core: &TestCore,
-    rewrite: fn(&OperationInfo, Response) -> Response,
-) -> Result<bool> {
-    let services = [NUDM_SDM::OPERATIONS, NUDM_UEAU::OPERATIONS, NUDM_UECM::OPERATIONS];
-    let real = core.config().sbi.udm;
-    Proxy::before(core, NfType::Udm, real, &services, |_| {}, rewrite).await?;
-    let gnb = core.gnb(1).await?;
-    Ok(gnb.new_ue(core.ue_config(1))?.register().await.is_ok())
-}
-
 /// Changes each object of a JSON body.
-fn objects(
+pub fn objects(
     response: Response,
     change: fn(&mut serde_json::Map<String, serde_json::Value>),
 ) -> Response {
@@ -272,60 +324,25 @@ fn objects(
     Response { status, headers, body: Body::encoded(encoded.content_type, bytes.into()) }
 }
 
-/// A GPSI that is a number.
-fn unreadable(_: &OperationInfo, response: Response) -> Response {
-    objects(response, |members| {
-        if members.contains_key("subscribedUeAmbr") {
-            members.insert("gpsis".into(), serde_json::json!([7]));
-        }
-    })
-}
-
-/// A slice of no interest whose data networks are `null`.
-fn null_list(_: &OperationInfo, response: Response) -> Response {
-    objects(response, |members| {
-        if let Some(infos) = members.get_mut("subscribedSnssaiInfos") {
-            infos["250"] = serde_json::json!({"dnnInfos": null});
-        }
-    })
-}
-
-/// As free5GC's CHF: nothing is granted at first, and the final action is an empty text until the
-/// units are final.
-fn without_grant(operation: &OperationInfo, response: Response) -> Response {
-    match operation.name {
-        "Create" => objects(response, |members| {
-            members.remove("multipleUnitInformation");
-        }),
-        _ => objects(response, |members| {
-            if members.contains_key("grantedUnit") {
-                let indication = serde_json::json!({"finalUnitAction": ""});
-                members.insert("finalUnitIndication".into(), indication);
-            }
-        }),
-    }
-}
-
-async fn no_initial_grant(core: &TestCore) -> Result<bool> {
-    core.query("charging/imsi-001010000000001/1000000").await?;
-    let (real, services) = (core.config().sbi.chf, [NCHF_CONVERGEDCHARGING::OPERATIONS]);
-    Proxy::before(core, NfType::Chf, real, &services, |_| {}, without_grant).await?;
-    let gnb = core.gnb(1).await?;
-    let ue = gnb.new_ue(core.ue_config(1))?;
-    ue.register().await?;
-    let session = match ue.establish_pdu_session(internet()).await {
-        Ok(session) => session,
-        Err(error) if error.cause() == Some(8) => return Ok(false),
-        Err(error) => return Err(error.into()),
+/// As free5GC's PCF: data networks, slices and SUPIs.
+async fn influence_selectors(core: &TestCore) -> Result<bool> {
+    let IpAddr::V4(at) = core.config().sbi.udr.ip() else { bail!("IPv4 is needed") };
+    let udr = UdrDataRepositoryClient::new(crate::security::scas::peer(at.octets()[3])?);
+    let uri = format!("http://{AT}:7777/npcf-callback/v1/nudr-notify/influence-data/1");
+    let subscribed = async |selectors: serde_json::Value| {
+        let mut body = selectors;
+        body["notificationUri"] = uri.as_str().into();
+        let made = udr.create_individual_influence_data_subscription(serde_json::from_value(body)?);
+        anyhow::Ok(made.await.err().map_or(201, |problem| problem.status()))
     };
-    reaches(&ue, session.psi, GATEWAY).await?;
-    ue.deregister().await?;
-    core.until_all_released().await?;
-    // The granted units are not taken for the final ones, and the used ones are charged.
-    let shown = core.query("charging/imsi-001010000000001").await?;
-    let record = &shown["records"][0];
-    ensure!(record["uplink"].as_u64() > Some(0) && record["reports"] == 2, "{shown}");
-    Ok(true)
+    ensure!(subscribed(serde_json::json!({"dnns": ["internet"]})).await? == 201);
+    let several = serde_json::json!({"dnns": ["internet"], "snssais": [{"sst": 1}],
+        "supis": ["imsi-001010000000001"]});
+    match subscribed(several).await? {
+        201 => Ok(true),
+        400 => Ok(false),
+        other => bail!("{other}"),
+    }
 }
 
 /// As free5GC's functions up to 3.4: no heartbeats.

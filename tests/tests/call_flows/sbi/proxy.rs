@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use martlet_sbi::{OperationInfo, Response, Route, Router, Transport};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfInstanceQuery, NfManagementClient, NfProfile, NfType};
-use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer};
+use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer, ServerLimits};
 use martlet_tests::TestCore;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -53,6 +53,16 @@ impl Proxy {
         services: &[&'static [&'static OperationInfo]],
         rewrite: impl Fn(&OperationInfo, &str, Response) -> Response + Copy + Send + Sync + 'static,
     ) -> Result<Proxy> {
+        Proxy::with_limits(real, services, ServerLimits::default(), rewrite).await
+    }
+
+    /// [`Proxy::of`] with limits, such as a guard that requires access tokens.
+    pub async fn with_limits(
+        real: SocketAddr,
+        services: &[&'static [&'static OperationInfo]],
+        limits: ServerLimits,
+        rewrite: impl Fn(&OperationInfo, &str, Response) -> Response + Copy + Send + Sync + 'static,
+    ) -> Result<Proxy> {
         let calls = Arc::new(AtomicUsize::new(0));
         let not_found = Arc::new(AtomicUsize::new(0));
         let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
@@ -79,8 +89,7 @@ impl Proxy {
         };
         let routes = services.iter().flat_map(|operations| operations.iter()).map(route);
         let router = Arc::new(Router::new().serve(routes.collect()));
-        let server =
-            HttpServer::bind(format!("{AT}:7777").parse()?, router, Default::default()).await?;
+        let server = HttpServer::bind(format!("{AT}:7777").parse()?, router, limits).await?;
         tokio::spawn(server.run());
         Ok(Proxy { calls, not_found })
     }

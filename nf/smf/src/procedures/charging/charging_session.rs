@@ -10,13 +10,13 @@
 //! ```
 //!
 //! `smf.charging.on_failure` decides whether sessions continue without a CHF.
-use crate::config::{ChargingConfig, ChargingMode, OnFailure};
-use crate::metrics;
+use crate::config::{ChargingMode, OnFailure};
 use crate::n4::Quota;
 use crate::procedures::policy::sm_policy_association::AccessInfo;
 use crate::qos_flows::rating_groups;
 use crate::session::{Session, SessionCharging};
 use crate::usage::{ChargingState, Granted, RatingGroup, Usage, Volumes};
+use crate::{Smf, metrics};
 use martlet_interop::SbiQuirk;
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::DateTime;
@@ -109,7 +109,7 @@ async fn request_creation(session: &mut Session, access: &AccessInfo) -> Result<
     let created = chf.post_chargingdata(request).await?;
     state.id = created.location.rsplit('/').next().unwrap_or_default().to_string();
     let groups = state.groups();
-    let left_out = apply_grants(&mut state, &session.smf.config.charging, &groups, &created.body);
+    let left_out = apply_grants(&mut state, &session.smf, &chf, &groups, &created.body);
     session.charging = Some(Box::new(SessionCharging { chf, state }));
     request_left_out(session, left_out, &groups).await;
     Ok(session.charging.as_ref().is_none_or(|charging| !charging.state.grant(None).denied))
@@ -161,10 +161,12 @@ async fn request_left_out(
 /// Sets the grants of a response. Returns the requested rating groups that it leaves out.
 fn apply_grants(
     state: &mut ChargingState,
-    config: &ChargingConfig,
+    smf: &Smf,
+    chf: &ChfConvergedChargingClient,
     requested: &BTreeSet<RatingGroup>,
     response: &ChargingDataResponse,
 ) -> BTreeSet<RatingGroup> {
+    let config = &smf.config.charging;
     let mut left_out = match config.mode {
         ChargingMode::Online => requested.clone(),
         ChargingMode::Offline | ChargingMode::None => BTreeSet::new(),
@@ -181,18 +183,21 @@ fn apply_grants(
             !matches!(code, ResultCode::Success | ResultCode::QuotaManagementNotApplicable)
         };
         // free5GC's CHF always has an indication, whose action is empty until the units are final.
-        let has_action = |last: &FinalUnitIndication| {
+        let is_final = |last: &FinalUnitIndication| {
             let action = &last.final_unit_action;
-            !matches!(action, FinalUnitAction::Other(text) if text.is_empty())
+            let is_empty = matches!(action, FinalUnitAction::Other(text) if text.is_empty());
+            let peer = &chf.peer().root().authority;
+            !(is_empty && smf.context.tolerates(SbiQuirk::EmptyFinalAction, peer))
         };
-        // Units of which there are none, as free5GC's CHF answers for an empty account.
+        // Units of which there are none, as free5GC's CHF answers for an empty account. No member
+        // is mandatory, so this is no deviation, and no credit also with `sbi.strict`.
         let has_none = |units: &GrantedUnit| {
             let volumes = [units.total_volume, units.uplink_volume, units.downlink_volume];
             volumes.into_iter().flatten().all(|volume| volume == 0) && units.time.unwrap_or(0) == 0
         };
         let granted = Granted {
             quota: bytes.map(|bytes| Quota { bytes, report_at_remaining }),
-            is_final: unit.final_unit_indication.as_ref().is_some_and(has_action),
+            is_final: unit.final_unit_indication.as_ref().is_some_and(is_final),
             denied: unit.result_code.as_ref().is_some_and(is_denial)
                 || unit.granted_unit.as_ref().is_some_and(has_none),
         };
@@ -291,14 +296,14 @@ async fn report_usage(session: &mut Session, report: UsageReport) -> Option<BTre
     let requested = report.requested.clone();
     let request = request(session, &charging.state, report);
     let response = charging.chf.update_chargingdata(&charging.state.id, request).await;
-    let config = &session.smf.config.charging;
+    let smf = &session.smf;
     let left_out = match &response {
-        Ok(response) => apply_grants(&mut charging.state, config, &requested, response),
+        Ok(response) => apply_grants(&mut charging.state, smf, &charging.chf, &requested, response),
         Err(problem) => {
             tracing::warn!(
                 supi = %session.supi, session = session.id, %problem, "usage report to CHF failed"
             );
-            let denied = config.on_failure == OnFailure::Refuse;
+            let denied = smf.config.charging.on_failure == OnFailure::Refuse;
             for group in requested {
                 charging.state.set_grant(group, Granted { denied, ..Granted::default() });
             }

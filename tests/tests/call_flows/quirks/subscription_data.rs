@@ -1,0 +1,92 @@
+//! Quirks of subscription data.
+use super::sbi::objects;
+use crate::sbi::proxy::Proxy;
+use anyhow::{Context, Result, ensure};
+use martlet::core::Sbi;
+use martlet_ran::{Ue, UeError};
+use martlet_sbi::{OperationInfo, Response};
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+use martlet_sbi_api::nudm_sdm::NUDM_SDM;
+use martlet_sbi_api::nudm_ueau::NUDM_UEAU;
+use martlet_sbi_api::nudm_uecm::NUDM_UECM;
+use martlet_tests::{GATEWAY, LogLines, TestCore, in_namespace, internet, reaches};
+
+/// Registers a UE whose UDM answers so.
+async fn registration_with(
+    core: &TestCore,
+    rewrite: fn(&OperationInfo, Response) -> Response,
+) -> Result<Result<Ue, UeError>> {
+    let services = [NUDM_SDM::OPERATIONS, NUDM_UEAU::OPERATIONS, NUDM_UECM::OPERATIONS];
+    let real = core.config().sbi.udm;
+    Proxy::before(core, NfType::Udm, real, &services, |_| {}, rewrite).await?;
+    let gnb = core.gnb(1).await?;
+    let ue = gnb.new_ue(core.ue_config(1))?;
+    Ok(ue.register().await.map(|_| ue))
+}
+
+/// A GPSI that is a number.
+fn with_unreadable_element(_: &OperationInfo, response: Response) -> Response {
+    objects(response, |members| {
+        if members.contains_key("subscribedUeAmbr") {
+            members.insert("gpsis".into(), serde_json::json!([7]));
+        }
+    })
+}
+
+/// A slice of no interest whose data networks are `null`.
+fn with_null_list(_: &OperationInfo, response: Response) -> Response {
+    objects(response, |members| {
+        if let Some(infos) = members.get_mut("subscribedSnssaiInfos") {
+            infos["250"] = serde_json::json!({"dnnInfos": null});
+        }
+    })
+}
+
+pub async fn unreadable_element(core: &TestCore) -> Result<bool> {
+    Ok(registration_with(core, with_unreadable_element).await?.is_ok())
+}
+
+pub async fn null_list(core: &TestCore) -> Result<bool> {
+    Ok(registration_with(core, with_null_list).await?.is_ok())
+}
+
+/// As in free5GC's databases: a GPSI without a number, and groups that are none.
+fn data_of_free5gc(_: &OperationInfo, response: Response) -> Response {
+    objects(response, |members| {
+        if members.contains_key("subscribedUeAmbr") {
+            members.insert("gpsis".into(), serde_json::json!(["msisdn-"]));
+            members.insert("internalGroupIds".into(), serde_json::json!(["", "x"]));
+        }
+    })
+}
+
+/// One `msisdn-` does not reject the UE with #22, and what is dropped is named by function,
+/// operation and field.
+#[test]
+fn data_of_other_databases_register_the_ue_and_what_is_dropped_is_named() {
+    in_namespace(|| async {
+        let log = LogLines::record();
+        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let ue = registration_with(&core, data_of_free5gc).await??;
+        ue.establish_pdu_session(internet()).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        let dropped = log.with_message(
+            "unreadable element dropped from a response; further ones are not logged",
+        );
+        // No other test of this process has such groups.
+        let of_groups: Vec<_> =
+            dropped.iter().filter(|line| line["field"] == "internalGroupIds").collect();
+        ensure!(of_groups.len() == 1, "{dropped:?}");
+        let line = of_groups[0];
+        ensure!(
+            line["nf"] == "AMF" && line["api"] == "nudm-sdm" && line["operation"] == "GetAmData",
+            "{line:?}"
+        );
+        ensure!(!line["error"].is_empty() && line["peer"].contains(':'), "{line:?}");
+        ensure!(!dropped.iter().any(|line| line["field"] == "gpsis"), "{dropped:?}");
+        let peer = line.get("peer").context("no peer")?;
+        let status = core.status("amf")["quirks"].to_string();
+        ensure!(status.contains("unreadable_element") && status.contains(peer), "{status}");
+        Ok(())
+    });
+}
