@@ -3,7 +3,9 @@ use martlet_pfcp::SessionReportRequest;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::npcf_sm_policy_control::SmPolicyDecision;
-use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, SmContextUpdatedData};
+use martlet_sbi_api::nsmf_pdusession::{
+    SmContextReleaseData, SmContextUpdateData, SmContextUpdatedData,
+};
 use std::net::SocketAddr;
 use tokio::sync::oneshot;
 
@@ -14,8 +16,9 @@ pub type UpdateResponse = Result<Option<Multipart<SmContextUpdatedData>>, Proble
 pub enum SessionEvent {
     /// Nsmf_PDUSession_UpdateSMContext.
     Update(Box<(Multipart<SmContextUpdateData>, Origin)>, oneshot::Sender<UpdateResponse>),
-    /// Nsmf_PDUSession_ReleaseSMContext, or a new session with the same identity.
-    Release(oneshot::Sender<()>),
+    /// Nsmf_PDUSession_ReleaseSMContext with what the AMF reports, or a new session with the same
+    /// identity.
+    Release(Option<Box<SmContextReleaseData>>, oneshot::Sender<()>),
     /// N4 session report of a UPF.
     Report(Box<SessionReportRequest>),
     /// Namf_Communication_N1N2TransferFailureNotification: the UE did not respond to paging.

@@ -35,11 +35,13 @@ impl Ue {
     /// step 5).
     pub async fn deactivate_sessions(&mut self, sessions: &[u8], cause: Option<NgApCause>) {
         let location = self.connection.as_ref().map(|connection| connection.location.to_sbi());
+        let time_zone = &self.amf.config.network_name.time_zone;
         let updates = sessions.iter().map(|psi| {
             let change = SmContextUpdateData {
                 up_cnx_state: Some(UpCnxState::Deactivated),
                 ng_ap_cause: cause,
                 ue_location: location.clone(),
+                ue_time_zone: time_zone.clone(),
                 ..Default::default()
             };
             self.update_session(*psi, change.into())
@@ -72,10 +74,12 @@ impl Ue {
     /// Releases the SM contexts of these sessions concurrently.
     pub async fn release_sessions(&mut self, sessions: Vec<(u8, Session)>, cause: Option<Cause>) {
         let location = self.connection.as_ref().map(|connection| connection.location.to_sbi());
+        let time_zone = &self.amf.config.network_name.time_zone;
         let releases = sessions.iter().map(|(_, session)| {
             let data = SmContextReleaseData {
                 cause: cause.clone(),
                 ue_location: location.clone(),
+                ue_time_zone: time_zone.clone(),
                 ..Default::default()
             };
             let smf = self.smf(&session.context);

@@ -54,7 +54,7 @@ impl SmfCallback for Smf {
         _: DeregistrationData,
     ) -> Result<(), Problem> {
         let (reply, _) = oneshot::channel();
-        self.send(sm_context_ref, SessionEvent::Release(reply)).await
+        self.send(sm_context_ref, SessionEvent::Release(None, reply)).await
     }
 
     async fn sdm_change_notify(

@@ -45,10 +45,11 @@ impl SmfPduSession for Smf {
     async fn release_sm_context(
         &self,
         sm_context_ref: &str,
-        _: Option<Multipart<SmContextReleaseData>>,
+        body: Option<Multipart<SmContextReleaseData>>,
     ) -> Result<Option<SmContextReleasedData>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.send(sm_context_ref, SessionEvent::Release(reply)).await?;
+        let reported = body.map(|body| Box::new(body.json));
+        self.send(sm_context_ref, SessionEvent::Release(reported, reply)).await?;
         answer.await.map_err(|_| not_found(sm_context_ref))?;
         Ok(None)
     }

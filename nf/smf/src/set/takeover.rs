@@ -169,7 +169,7 @@ async fn renew_policy_association(session: &mut Session) {
         return;
     }
     network_requested_modification::enforce(session, before).await;
-    if let Err(problem) = sm_policy_association::delete(&old, session.plmn.clone()).await {
+    if let Err(problem) = sm_policy_association::delete(&old, session.plmn.clone(), None).await {
         let id = session.id;
         tracing::info!(%supi, session = id, %problem, "old policy association not deleted");
     }

@@ -132,8 +132,8 @@ impl Session {
                 let _ = reply.send(response);
                 return is_alive;
             }
-            SessionEvent::Release(reply) => {
-                pdu_session_release::finish(self, false).await;
+            SessionEvent::Release(reported, reply) => {
+                pdu_session_release::finish_as_reported(self, false, reported.as_deref()).await;
                 let _ = reply.send(());
                 return false;
             }

@@ -35,6 +35,7 @@ fn pcf_gets_access_location_and_equipment_of_the_ue() {
         let core = TestCore::start_on(Sbi::Http, |config| {
             config.chf.enabled = true;
             config.smf.charging.mode = ChargingMode::Offline;
+            config.amf.network_name.time_zone = Some("+02:00".into());
         })
         .await?;
         let gnb = core.gnb(1).await?;
@@ -61,6 +62,11 @@ fn pcf_gets_access_location_and_equipment_of_the_ue() {
         let (query, _) = last("nudm-sdm GetSmData")?;
         ensure!(query["plmn-id"].as_str().is_some_and(|plmn| plmn.contains("\"001\"")), "{query}");
         ensure!(deleted["servingNetwork"]["mcc"] == "001", "{deleted}");
+        ensure!(deleted["userLocationInfo"]["nrLocation"].is_object(), "{deleted}");
+        let (_, released) = last("nsmf-pdusession ReleaseSmContext")?;
+        for request in [&deleted, &released] {
+            ensure!(request["ueTimeZone"] == "+02:00", "{request}");
+        }
         let (_, charged) = last("nchf-convergedcharging Create")?;
         let charged = &charged["pDUSessionChargingInformation"];
         ensure!(charged["userInformation"]["servedPEI"].is_string(), "{charged}");

@@ -3,6 +3,7 @@
 //! ```text
 //! AMF -> SMFs  Nsmf_PDUSession_UpdateSMContext (serving NF, GUAMI, status URI)
 //! ```
+use crate::served::plmn_to_sbi;
 use crate::ue::Ue;
 use futures_util::future::join_all;
 use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, UpCnxState};
@@ -17,6 +18,7 @@ pub(crate) async fn run(ue: &mut Ue, idle: bool) {
         let change = SmContextUpdateData {
             serving_nf_id: Some(ue.amf.instance_id.clone()),
             guami: Some(ue.guami().sbi.clone()),
+            serving_network: Some(plmn_to_sbi(ue.guami().plmn).into()),
             sm_context_status_uri: Some(format!(
                 "{root}/namf-callback/v1/sm-context-status/{segment}/{psi}/{number}"
             )),

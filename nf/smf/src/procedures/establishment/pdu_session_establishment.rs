@@ -205,7 +205,7 @@ fn configured_network<'a>(
 async fn release_lost_session(smf: &Smf, supi: &Supi, id: u8) {
     if let Some(old) = smf.sessions.of(supi, id) {
         let (done, wait) = oneshot::channel();
-        if old.send(SessionEvent::Release(done)) {
+        if old.send(SessionEvent::Release(None, done)) {
             let _ = tokio::time::timeout(OLD_SESSION_TIMEOUT, wait).await;
         }
     }

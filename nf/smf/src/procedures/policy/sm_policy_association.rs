@@ -17,7 +17,9 @@ use martlet_sbi_api::npcf_sm_policy_control::{
     FailureCode, PcfSmPolicyControlClient, RuleReport, RuleStatus, ServingNfIdentity,
     SmPolicyContextData, SmPolicyDecision, SmPolicyDeleteData, SmPolicyUpdateContextData,
 };
-use martlet_sbi_api::nsmf_pdusession::{DnnSelectionMode, SmContextCreateData};
+use martlet_sbi_api::nsmf_pdusession::{
+    DnnSelectionMode, SmContextCreateData, SmContextReleaseData,
+};
 use martlet_sbi_api::nudm_sdm::DnnConfiguration;
 use std::sync::Arc;
 
@@ -148,13 +150,18 @@ pub async fn report_rejected_rules(session: &mut Session, rejected: &[Flow]) {
     }
 }
 
-/// Npcf_SMPolicyControl_Delete.
+/// Npcf_SMPolicyControl_Delete, with what the AMF reported at the release (TS 29.512, 4.2.5.2).
 pub async fn delete(
     association: &PolicyAssociation,
     serving_network: PlmnId,
+    reported: Option<&SmContextReleaseData>,
 ) -> Result<(), Problem> {
     let PolicyAssociation { pcf, id } = association;
-    let data =
+    let mut data =
         SmPolicyDeleteData { serving_network: Some(serving_network.into()), ..Default::default() };
+    if let Some(reported) = reported {
+        data.user_location_info = reported.ue_location.clone();
+        data.ue_time_zone = reported.ue_time_zone.clone();
+    }
     pcf.delete_sm_policy(id, data).await.map(|_| ())
 }

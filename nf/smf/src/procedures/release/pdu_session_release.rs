@@ -27,7 +27,8 @@ use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::namf_communication::NgapIeType;
 use martlet_sbi_api::nsmf_pdusession::{
-    N2SmInfoType, ResourceStatus, SmContextStatusNotification, SmContextUpdatedData, StatusInfo,
+    N2SmInfoType, ResourceStatus, SmContextReleaseData, SmContextStatusNotification,
+    SmContextUpdatedData, StatusInfo,
 };
 use std::time::Instant;
 
@@ -118,6 +119,15 @@ async fn release_user_plane(session: &mut Session) {
 /// Releases all resources of the session, and notifies the AMF if `notify_amf` is set. A failed
 /// step does not stop the others.
 pub async fn finish(session: &mut Session, notify_amf: bool) {
+    finish_as_reported(session, notify_amf, None).await;
+}
+
+/// [`finish`] with what the AMF reports of the UE, which the PCF gets.
+pub async fn finish_as_reported(
+    session: &mut Session,
+    notify_amf: bool,
+    reported: Option<&SmContextReleaseData>,
+) {
     let started = Instant::now();
     release_user_plane(session).await;
     let policy = session.policy.take();
@@ -127,7 +137,7 @@ pub async fn finish(session: &mut Session, notify_amf: bool) {
     let policy = async {
         if let Some(association) = policy
             && let Err(problem) =
-                sm_policy_association::delete(&association, session.plmn.clone()).await
+                sm_policy_association::delete(&association, session.plmn.clone(), reported).await
         {
             tracing::debug!(%supi, session = id, %problem, "policy association not deleted");
         }
