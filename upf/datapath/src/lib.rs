@@ -52,6 +52,12 @@ pub trait Datapath: Send + 'static {
     /// itself.
     fn features(&self) -> UpFunctionFeatures;
 
+    /// Whether it detects applications by URLs
+    /// ([`Session::detects_urls`](martlet_upf_rules::Session::detects_urls)).
+    fn detects_urls(&self) -> bool {
+        true
+    }
+
     /// Applies a change completely, or not at all and returns the error. When it returns:
     /// - packets match the new rules;
     /// - buffered packets that the new rules forward have been sent in order, before any newer

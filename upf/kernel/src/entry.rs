@@ -1,6 +1,7 @@
 //! A session as the forwarder uses it: its rules by precedence, and their counters.
 use super::bucket::Bucket;
 use super::correlation::{Correlation, Shared};
+use super::detected_flows::DetectedFlows;
 use super::frame::HEADROOM;
 use super::handed_over::{HandedOver, UrrHandedOver};
 use super::lan::Lan;
@@ -66,6 +67,8 @@ pub(super) struct State {
     pub last_activity: Option<Instant>,
     /// Flows that are redirected to a server.
     pub redirected: Option<Box<RedirectedFlows>>,
+    /// Connections of applications with URLs; `None` if no PDR detects one.
+    pub detected: Option<Box<DetectedFlows>>,
     /// Forwarded since the session began, from and to the UE.
     pub forwarded: [Volume; 2],
     /// Not forwarded, by reason.
@@ -169,6 +172,7 @@ impl State {
             notified: false,
             last_activity: None,
             redirected: None,
+            detected: None,
             forwarded: [Volume::default(); 2],
             drops: [0; DropReason::ALL.len()],
         };
@@ -292,6 +296,7 @@ impl State {
         self.of_others = session.tunnels_of_others().into_iter().collect();
         self.relays = session.relays();
         self.asks_for_dns = session.asks_for_dns();
+        self.detected = DetectedFlows::renewed(self.detected.take(), session);
         self.routes = session.routes();
         let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
         let suggested = suggested.map(usize::from).filter(|packets| *packets > 0);
@@ -344,7 +349,7 @@ impl State {
     /// The PDR for a packet from a tunnel.
     pub fn rule_for_tunnel(&self, teid: u32, flow: &Flow, qfi: Option<u8>) -> Option<usize> {
         let tunnelled = |rule: &Rule| rule.pdr.local.is_some_and(|local| local.teid == teid);
-        let matches = |rule: &Rule| rule.pdr.matches(flow, qfi.or(rule.unmarked_qfi));
+        let matches = |rule: &Rule| self.matches(rule, flow, qfi.or(rule.unmarked_qfi));
         self.rules.iter().position(|rule| tunnelled(rule) && matches(rule))
     }
 
@@ -367,6 +372,14 @@ impl State {
             && self.ue.iter().any(|address| matches!(address, UeAddress::V6(_)));
         let behind = self.routes.iter().any(|route| route.contains(source));
         !self.ue.is_empty() && !self.ue.contains(&UeAddress::of(source)) && !link_local && !behind
+    }
+
+    /// Notes the URL that a packet of the UE requests, if it is the UE's.
+    pub fn note_request(&mut self, packet: &[u8], flow: &Flow) {
+        let foreign = flow.ethernet.is_none() && self.is_foreign(flow.source);
+        if let Some(detected) = self.detected.as_mut().filter(|_| !foreign) {
+            detected.note(packet, flow);
+        }
     }
 
     /// The header fields that filters match.
@@ -411,7 +424,15 @@ impl State {
 
     /// The PDR for a packet from the data network.
     pub fn rule_for_network(&self, flow: &Flow) -> Option<usize> {
-        self.rules.iter().position(|rule| rule.pdr.local.is_none() && rule.pdr.matches(flow, None))
+        let matches = |rule: &Rule| rule.pdr.local.is_none() && self.matches(rule, flow, None);
+        self.rules.iter().position(matches)
+    }
+
+    /// Whether a packet matches a rule, also by the URL that its connection has requested.
+    fn matches(&self, rule: &Rule, flow: &Flow, qfi: Option<u8>) -> bool {
+        let requested = |detected: &DetectedFlows| detected.has(&rule.pdr, flow);
+        rule.pdr.matches(flow, qfi)
+            || (self.detected.as_deref().is_some_and(requested) && rule.pdr.admits(flow, qfi))
     }
 
     /// Removes the oldest buffered packets, as many as exceed the share by

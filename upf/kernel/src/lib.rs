@@ -9,6 +9,7 @@
 //! | `bucket`, `correlation`, `packet_rate` | bit rates, those that sessions share, packet rates |
 //! | `limiter`, `shape` | rate limit of error messages, thermal shaping |
 //! | `fragments`, `redirect`, `redirected_flows` | ports of fragments; redirection |
+//! | `detected_flows` | connections of applications that PFDs describe by URLs |
 //! | [`gtpu`], `sockets`, [`batch`], [`threads`] | sockets, TUN device and their threads |
 //! | `outgoing`, `offload` | batches and superframes of what is sent |
 //! | `ethernet`, `lan`, `unstructured` | Ethernet sessions with TAP devices; unstructured sessions |
@@ -19,6 +20,7 @@ pub mod batch;
 pub mod bench;
 mod bucket;
 mod correlation;
+mod detected_flows;
 mod egress;
 mod entry;
 mod ethernet;

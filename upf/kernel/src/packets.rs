@@ -84,6 +84,10 @@ impl<O: Egress> Forwarder<O> {
         if kind == SessionKind::Ip && router::is_solicitation(frame.packet(), &flow) {
             return self.advertise(entry, &mut state, &flow, now);
         }
+        // The packets of a gNB in a handover, and those of other UPFs, are not the UE's.
+        if state.detected.is_some() && !state.of_others.contains(&teid) {
+            state.note_request(frame.packet(), &flow);
+        }
         let rule = state.rule_for_tunnel(teid, &flow, qfi);
         // The session's UE address is checked even if the PDR does not contain it.
         let is_uplink = |rule: usize| {

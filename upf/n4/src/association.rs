@@ -194,6 +194,7 @@ impl N4 {
         let own = UpFunctionFeatures::FTUP
             | UpFunctionFeatures::DDND
             | UpFunctionFeatures::PFDM
+            | UpFunctionFeatures::PFDE
             | UpFunctionFeatures::PDIU
             | UpFunctionFeatures::FRRT
             | UpFunctionFeatures::VTIME

@@ -6,8 +6,10 @@ use martlet_pfcp::ie::{
 use martlet_pfcp::{IeValue, Message, PfdManagementRequest, PfdManagementResponse};
 use martlet_upf_datapath::Change;
 use martlet_upf_rules::dns::NamePattern;
+use martlet_upf_rules::url::{UrlError, UrlPattern};
 use martlet_upf_rules::{Application, RuleError, SdfRule};
 use std::collections::HashMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -27,6 +29,45 @@ pub(super) fn find(
         .cloned()
         .map(Some)
         .ok_or_else(|| RuleError::failure(FailedRuleId::Pdr(pdr), why()))
+}
+
+/// What the PFDs of an application describe.
+#[derive(Default)]
+struct Description {
+    rules: Vec<SdfRule>,
+    names: Vec<NamePattern>,
+    urls: Vec<UrlPattern>,
+}
+
+/// PFD Contents that are not as they have to be.
+fn incorrect(name: &str, error: impl fmt::Display) -> RuleError {
+    let error = RuleError::other(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}"));
+    RuleError { offending: Some(PfdContents::TYPE), ..error }
+}
+
+/// PFD Contents that no packet would ever match.
+fn not_supported(name: &str, why: &str) -> RuleError {
+    let why = format!("a PFD of {name} is not supported: {why}");
+    let error = RuleError::other(Cause::SERVICE_NOT_SUPPORTED, why);
+    RuleError { offending: Some(PfdContents::TYPE), ..error }
+}
+
+/// Custom PFD content (8.2.39), whose form operators agree on. Here it is a text of lines, each of
+/// `flow:`, `url:` or `domain:` and a value as in the other fields; `None` in another form.
+fn custom(bytes: &[u8]) -> Option<PfdContents> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut contents = PfdContents::default();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (kind, value) = line.split_once(':')?;
+        let value = value.trim();
+        match kind {
+            "flow" => contents.flow_descriptions.push(value.into()),
+            "url" => contents.urls.push(value.into()),
+            "domain" => contents.domain_names.push((value.into(), None)),
+            _ => return None,
+        }
+    }
+    Some(contents)
 }
 
 impl N4 {
@@ -87,57 +128,79 @@ impl N4 {
     /// PFDs.
     fn described(&self, ie: &ApplicationIdsPfds) -> Result<Option<Application>, RuleError> {
         let name = ie.application_id.text();
-        let refuse = |cause, why| RuleError {
-            offending: Some(PfdContents::TYPE),
-            ..RuleError::other(cause, why)
-        };
-        let (mut rules, mut names) = (Vec::new(), Vec::new());
+        let mut found = Description::default();
         for contents in ie.contexts.iter().flat_map(|context| &context.contents) {
-            // URLs are not matched: such an application would never be detected.
-            if contents.flow_descriptions.is_empty() && contents.domain_names.is_empty() {
-                let why = format!(
-                    "a PFD of {name} has neither flow description nor domain name, and no other \
-                     kind is detected here"
-                );
-                return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
-            }
-            for text in &contents.flow_descriptions {
-                let filter =
-                    SdfFilter { flow_description: Some(text.clone()), ..SdfFilter::default() };
-                let rule = SdfRule::of(&filter);
-                rules.push(rule.map_err(|error| {
-                    refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}"))
-                })?);
-            }
-            for (text, protocol) in &contents.domain_names {
-                if self.settings.name_servers.is_empty() {
-                    let why = format!(
-                        "a PFD of {name} has a domain name, which requires n4.name_servers \
-                         answers are believed"
-                    );
-                    return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
-                }
-                // URLs of TLS are encrypted: TS 29.122, 5.14.2.2.4.
-                if protocol.as_ref().is_some_and(|protocol| protocol != b"DNS_QNAME") {
-                    let why = format!(
-                        "a PFD of {name} has a domain name of another protocol than DNS_QNAME"
-                    );
-                    return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
-                }
-                let pattern = NamePattern::read(text);
-                names.push(pattern.map_err(|error| {
-                    refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}"))
-                })?);
-            }
+            self.describe(&name, contents, &mut found)?;
         }
-        let count = rules.len().max(names.len());
+        let Description { mut rules, names, urls } = found;
+        let count = rules.len().max(names.len()).max(urls.len());
         if count > self.settings.flows_per_application {
-            let why =
-                format!("{name} has {count} flows or names; n4.flows_per_application allows fewer");
+            let why = format!(
+                "{name} has {count} flows, names or URLs; n4.flows_per_application allows fewer"
+            );
             return Err(RuleError::no_resources(why));
         }
+        // Without a flow, no packet matches until a URL is requested.
+        if rules.is_empty() && names.is_empty() {
+            rules.extend(no_packet());
+        }
         let id = ie.application_id.0.clone();
-        Ok((count > 0).then_some(Application { id, rules, names }))
+        Ok((count > 0).then_some(Application { id, rules, names, urls }))
+    }
+
+    /// Adds what one PFD describes. It is rejected if none of its parts is detected here.
+    fn describe(
+        &self,
+        name: &str,
+        contents: &PfdContents,
+        found: &mut Description,
+    ) -> Result<(), RuleError> {
+        let written = contents.custom.as_deref().and_then(custom);
+        let readable = contents.custom.is_none() || written.is_some();
+        let written = written.unwrap_or_default();
+        let (mut parts, mut hidden) = (0, None);
+        for text in contents.flow_descriptions.iter().chain(&written.flow_descriptions) {
+            let filter = SdfFilter { flow_description: Some(text.clone()), ..SdfFilter::default() };
+            let rule = SdfRule::of(&filter);
+            found.rules.push(rule.map_err(|error| incorrect(name, error))?);
+            parts += 1;
+        }
+        for text in contents.urls.iter().chain(&written.urls) {
+            match UrlPattern::read(text) {
+                Ok(_) if !self.datapath.detects_urls() => {
+                    hidden = Some("URLs are not detected with upf.xdp.nat".to_string());
+                }
+                Ok(pattern) => {
+                    found.urls.push(pattern);
+                    parts += 1;
+                }
+                Err(error @ UrlError::Hidden(_)) => hidden = Some(error.to_string()),
+                Err(error) => return Err(incorrect(name, error)),
+            }
+        }
+        for (text, protocol) in contents.domain_names.iter().chain(&written.domain_names) {
+            if self.settings.name_servers.is_empty() {
+                let why = "it has a domain name, which requires n4.name_servers";
+                return Err(not_supported(name, why));
+            }
+            // Names in TLS are not read: TS 29.122, 5.14.2.2.4.
+            if protocol.as_ref().is_some_and(|protocol| protocol != b"DNS_QNAME") {
+                let why = "it has a domain name of another protocol than DNS_QNAME";
+                return Err(not_supported(name, why));
+            }
+            let pattern = NamePattern::read(text);
+            found.names.push(pattern.map_err(|error| incorrect(name, error))?);
+            parts += 1;
+        }
+        if parts > 0 {
+            return Ok(());
+        }
+        let why = match &hidden {
+            Some(why) => why,
+            None if !readable => "its custom content is not in the form of docs/n4.md",
+            None => "it has no content that is detected here",
+        };
+        Err(not_supported(name, why))
     }
 
     /// Updates the sessions' applications. PDRs of a removed application match no packet.
@@ -178,6 +241,7 @@ fn matches_nothing(id: &[u8]) -> Arc<Application> {
         id: id.to_vec(),
         rules: no_packet().into_iter().collect(),
         names: Vec::new(),
+        urls: Vec::new(),
     })
 }
 

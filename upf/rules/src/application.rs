@@ -1,6 +1,7 @@
 //! Applications by their packet flow descriptions (TS 29.244, 5.11 and 6.2.5).
 use super::SdfRule;
 use crate::dns::NamePattern;
+use crate::url::UrlPattern;
 
 /// An application that PDRs detect.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -11,4 +12,7 @@ pub struct Application {
     pub rules: Vec<SdfRule>,
     /// Domain names of its hosts, whose resolved addresses are among the flows.
     pub names: Vec<NamePattern>,
+    /// URLs, of which requests of HTTP/1.1 have one. The connection of such a request belongs to
+    /// the application too.
+    pub urls: Vec<UrlPattern>,
 }

@@ -7,6 +7,7 @@ pub mod dns;
 mod endpoint;
 mod error;
 mod ethernet;
+mod expression;
 mod extras;
 mod far;
 mod flow;
@@ -20,6 +21,7 @@ mod sdf;
 mod session;
 mod shared;
 mod stored;
+pub mod url;
 mod urr;
 
 pub use application::Application;

@@ -265,6 +265,14 @@ impl Pdr {
     /// session container.
     pub fn matches(&self, flow: &Flow, qfi: Option<u8>) -> bool {
         let direction = self.direction();
+        self.admits(flow, qfi)
+            && (self.rules.is_empty()
+                || self.rules.iter().any(|rule| rule.matches(flow, direction)))
+    }
+
+    /// Whether such a packet matches apart from its service data flow or application.
+    pub fn admits(&self, flow: &Flow, qfi: Option<u8>) -> bool {
+        let direction = self.direction();
         let address = match direction {
             Direction::Uplink => flow.source,
             Direction::Downlink => flow.destination,
@@ -272,8 +280,6 @@ impl Pdr {
         (self.ue.is_empty() || self.ue.contains(&UeAddress::of(address)) || self.routes_to(address))
             && self.extras.as_ref().is_none_or(|extras| extras.matches(flow, direction))
             && (self.qfis.is_empty() || qfi.is_some_and(|qfi| self.qfis.contains(&qfi)))
-            && (self.rules.is_empty()
-                || self.rules.iter().any(|rule| rule.matches(flow, direction)))
     }
 }
 

@@ -142,11 +142,20 @@ impl Session {
     }
 
     /// Whether some rule has a rare feature, which not every datapath supports itself: copies,
-    /// redirection, marks of outer headers, packet rates, paging policies, or rates that sessions
-    /// share.
+    /// redirection, marks of outer headers, packet rates, paging policies, rates that sessions
+    /// share, or applications with URLs.
     pub fn is_rare(&self) -> bool {
         let rare = |far: &Far| far.redirect.is_some() || far.duplicates || far.marking.is_some();
-        self.fars.values().any(rare) || self.qers.values().any(|qer| qer.is_rare())
+        self.fars.values().any(rare)
+            || self.qers.values().any(|qer| qer.is_rare())
+            || self.detects_urls()
+    }
+
+    /// Whether it detects an application by URLs, so that requests of the UE are read.
+    pub fn detects_urls(&self) -> bool {
+        self.pdrs
+            .values()
+            .any(|pdr| pdr.application.as_ref().is_some_and(|known| !known.urls.is_empty()))
     }
 
     /// Checks consistency and limits, and prepares the PDRs' filters for matching.

@@ -539,7 +539,8 @@ fn dns_responses_are_copied_if_an_application_has_domain_names() {
         assert_eq!(run(&bench, 53, &message), Verdict::Redirect(0));
         assert_eq!(bench.event(), None);
         let names = vec![NamePattern::read(b"*.video.example").unwrap()];
-        let application = Application { id: b"video".to_vec(), rules: vec![], names };
+        let urls = vec![];
+        let application = Application { id: b"video".to_vec(), rules: vec![], names, urls };
         session.pdrs.get_mut(&1).unwrap().application = Some(application.into());
         bench.apply(&session);
         // It is forwarded to the UE, and only this one is copied to user space.

@@ -209,12 +209,116 @@ fn invalid_domain_names_in_pfds_are_rejected() {
             domain_names: vec![(b"a.example".to_vec(), Some(b"TLS_SNI".to_vec()))],
             ..Default::default()
         },
-        PfdContents { urls: vec![b"http://a.example/.*".to_vec()], ..Default::default() },
+        PfdContents { urls: vec![b"https://a.example/.*".to_vec()], ..Default::default() },
         PfdContents { custom: Some(vec![1]), ..Default::default() },
+        PfdContents { custom: Some(b"url http://a.example/".to_vec()), ..Default::default() },
     ] {
         let mut request = named("a", &["a.example"]);
         request.applications[0].contexts[0].contents[0] = contents;
         assert_eq!(manage(&mut smf, request).cause, Cause::SERVICE_NOT_SUPPORTED);
     }
     assert_eq!(manage(&mut smf, named("a", &["a.example"])).cause, Cause::ACCEPTED);
+}
+
+fn described(contents: PfdContents) -> PfdManagementRequest {
+    PfdManagementRequest {
+        applications: vec![ApplicationIdsPfds {
+            application_id: ApplicationId::new("video"),
+            contexts: vec![PfdContext { contents: vec![contents] }],
+        }],
+    }
+}
+
+fn custom(text: &str) -> PfdContents {
+    PfdContents { custom: Some(text.into()), ..PfdContents::default() }
+}
+
+/// A segment of TCP from a port of the UE, or to it.
+fn segment(up: bool, port: u16, flags: u8, payload: &str) -> Vec<u8> {
+    let (ue, host) = ((UE.octets(), port), ([10, 99, 0, 1], 80));
+    let (from, to) = if up { (ue, host) } else { (host, ue) };
+    let mut packet = vec![0x45, 0, 0, 40 + payload.len() as u8, 0, 0, 0x40, 0, 64, 6, 0, 0];
+    packet.extend([from.0, to.0].concat());
+    packet.extend([from.1.to_be_bytes(), to.1.to_be_bytes()].concat());
+    packet.extend([0, 0, 0, 9, 0, 0, 0, 7, 0x50, flags, 1, 0, 0, 0, 0, 0]);
+    packet.extend(payload.as_bytes());
+    packet
+}
+
+/// Whether a packet of the UE passes.
+fn leaves(smf: &mut Smf, teid: u32, packet: &[u8]) -> bool {
+    smf.bench.send_n3(&g_pdu(teid, Some(9), packet));
+    smf.bench.left.to_network.lock().unwrap().pop_front().is_some()
+}
+
+/// Whether a packet to the UE passes.
+fn arrives(smf: &mut Smf, packet: &[u8]) -> bool {
+    smf.bench.packet_from_network(packet);
+    smf.bench.receive_n3().is_some()
+}
+
+const VIDEO: &str = "GET /video/1 HTTP/1.1\r\nHost: A.example\r\n\r\n";
+const OTHER: &str = "GET /news HTTP/1.1\r\nHost: a.example\r\n\r\n";
+
+#[test]
+fn an_application_is_detected_by_the_urls_of_requests() {
+    let mut smf = Smf::associated();
+    let urls = vec![b"http://a.example/video".to_vec(), b"^http://b\\.example/.*$".to_vec()];
+    let video = || described(PfdContents { urls: urls.clone(), ..Default::default() });
+    assert_eq!(manage(&mut smf, video()).cause, Cause::ACCEPTED);
+    let mut request = detecting("video");
+    // Packets to the UE match by the application, too.
+    request.create_pdrs[1].pdi.application_id = Some(ApplicationId::new("video"));
+    let (seid, teid) = smf.establish(request);
+    smf.accepted(seid, to_gnb(REMOTE));
+    assert!(!leaves(&mut smf, teid, &segment(true, 5000, 0x10, "")), "nothing is requested");
+    assert!(!leaves(&mut smf, teid, &segment(true, 5000, 0x18, OTHER)), "another path");
+    assert!(leaves(&mut smf, teid, &segment(true, 5000, 0x18, VIDEO)));
+    assert!(arrives(&mut smf, &segment(false, 5000, 0x18, "HTTP/1.1 200 OK")));
+    assert!(leaves(&mut smf, teid, &segment(true, 5000, 0x10, "")));
+    assert!(!arrives(&mut smf, &segment(false, 5001, 0x18, "HTTP/1.1 200 OK")), "another one");
+    // The same connection requests another URL, or is another one.
+    assert!(!leaves(&mut smf, teid, &segment(true, 5000, 0x18, OTHER)));
+    assert!(!arrives(&mut smf, &segment(false, 5000, 0x18, "HTTP/1.1 200 OK")));
+    let other = "HEAD http://b.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    assert!(leaves(&mut smf, teid, &segment(true, 5000, 0x18, other)));
+    assert!(!leaves(&mut smf, teid, &segment(true, 5000, 0x02, "")));
+    // The same URLs keep the connection, others do not.
+    assert!(leaves(&mut smf, teid, &segment(true, 5002, 0x18, VIDEO)));
+    assert_eq!(manage(&mut smf, video()).cause, Cause::ACCEPTED);
+    assert!(leaves(&mut smf, teid, &segment(true, 5002, 0x10, "")));
+    let urls = vec![b"http://c.example/".to_vec()];
+    let other = described(PfdContents { urls, ..Default::default() });
+    assert_eq!(manage(&mut smf, other).cause, Cause::ACCEPTED);
+    assert!(!leaves(&mut smf, teid, &segment(true, 5002, 0x10, "")));
+}
+
+#[test]
+fn an_application_is_detected_by_custom_content() {
+    let mut smf = Smf::associated();
+    let text = "flow: permit out 17 from any 7000 to assigned\r\n\n url: a.example/video\n";
+    assert_eq!(manage(&mut smf, described(custom(text))).cause, Cause::ACCEPTED);
+    let (_, teid) = smf.establish(detecting("video"));
+    let remote = smf.bench.remote();
+    assert!(leaves(&mut smf, teid, &udp_packet((UE, 9000), (remote, 7000), b"")));
+    assert!(!leaves(&mut smf, teid, &udp_packet((UE, 9000), (remote, 7001), b"")));
+    assert!(leaves(&mut smf, teid, &segment(true, 5000, 0x18, VIDEO)));
+    assert!(!leaves(&mut smf, teid, &segment(true, 5000, 0x18, OTHER)));
+    let offending = Some(OffendingIe(PfdContents::TYPE));
+    for (text, cause) in [
+        ("", Cause::SERVICE_NOT_SUPPORTED),
+        ("sni: a.example", Cause::SERVICE_NOT_SUPPORTED),
+        ("url: https://a.example/", Cause::SERVICE_NOT_SUPPORTED),
+        ("domain: a.example", Cause::SERVICE_NOT_SUPPORTED),
+        ("url: (", Cause::MANDATORY_IE_INCORRECT),
+        ("flow: permit sideways", Cause::MANDATORY_IE_INCORRECT),
+    ] {
+        let answer = manage(&mut smf, described(custom(text)));
+        assert_eq!((answer.cause, answer.offending_ie), (cause, offending), "{text}");
+    }
+    // Beside a part that is detected, another one is left out.
+    let urls = vec![b"https://a.example/".to_vec(), b"http://a.example/".to_vec()];
+    let contents = PfdContents { urls, custom: Some(b"opaque".to_vec()), ..Default::default() };
+    assert_eq!(manage(&mut smf, described(contents)).cause, Cause::ACCEPTED);
+    assert!(leaves(&mut smf, teid, &segment(true, 5000, 0x18, OTHER)));
 }

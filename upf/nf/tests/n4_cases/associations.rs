@@ -1,9 +1,12 @@
 //! Messages of nodes: association, heartbeat, PFDs, session sets.
 use crate::Case;
-use crate::lab::{Lab, another, establishment, to_gnb};
+use crate::common::REMOTE as HOST;
+use crate::common::rig::{GNB, N3};
+use crate::lab::{Lab, Made, UE, another, establishment, pdu, to_gnb};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
 use martlet_upf_n4::testing::{REMOTE, SMF};
+use std::time::{Duration, Instant};
 
 pub const CASES: &[Case] = &[
     ("association setup announces what is done", announced),
@@ -14,8 +17,11 @@ pub const CASES: &[Case] = &[
     ("heartbeat is answered", heartbeat),
     ("another version is not supported", version),
     ("PFDs with flow descriptions are accepted, used and removed", pfds),
-    ("PFDs with URLs alone are refused", |lab| refused_pfd(lab, url(), 76)),
-    ("PFDs with custom content alone are refused", |lab| refused_pfd(lab, custom(), 76)),
+    ("PFDs with URLs match the connections of requests", |lab| requests(lab, url())),
+    ("PFDs with URLs of encrypted requests are refused", |lab| refused_pfd(lab, hidden(), 76)),
+    ("PFDs with an invalid URL are refused", |lab| refused_pfd(lab, invalid_url(), 69)),
+    ("PFDs with custom content in lines are used", |lab| requests(lab, custom("url: a.example"))),
+    ("PFDs with other custom content are refused", |lab| refused_pfd(lab, custom("any"), 76)),
     ("PFDs with domain names need trusted name servers", |lab| refused_pfd(lab, domain(), 76)),
     ("PFDs with a reversed range of ports are refused", |lab| refused_pfd(lab, reversed(), 69)),
     ("session set deletion ends the sessions of a set", set_deletion),
@@ -28,6 +34,7 @@ fn announced(lab: &mut Lab) {
     let own = UpFunctionFeatures::FTUP
         | UpFunctionFeatures::DDND
         | UpFunctionFeatures::PFDM
+        | UpFunctionFeatures::PFDE
         | UpFunctionFeatures::PDIU
         | UpFunctionFeatures::FRRT
         | UpFunctionFeatures::VTIME
@@ -92,12 +99,24 @@ fn version(lab: &mut Lab) {
     assert!(matches!(answer, Message::VersionNotSupported(_)));
 }
 
-fn url() -> PfdContents {
-    PfdContents { urls: vec![b"http://example.com/video".to_vec()], ..Default::default() }
+fn with_url(text: &str) -> PfdContents {
+    PfdContents { urls: vec![text.into()], ..Default::default() }
 }
 
-fn custom() -> PfdContents {
-    PfdContents { custom: Some(b"anything".to_vec()), ..Default::default() }
+fn url() -> PfdContents {
+    with_url("http://a.example/video")
+}
+
+fn hidden() -> PfdContents {
+    with_url("https://a.example/video")
+}
+
+fn invalid_url() -> PfdContents {
+    with_url("http://")
+}
+
+fn custom(text: &str) -> PfdContents {
+    PfdContents { custom: Some(text.into()), ..Default::default() }
 }
 
 fn domain() -> PfdContents {
@@ -139,6 +158,67 @@ fn pfds(lab: &mut Lab) {
     // Without its PFDs it detects nothing.
     assert_eq!(manage(lab, vec![]).cause, Cause::ACCEPTED);
     lab.stops_up(made, 7001);
+    lab.delete(made);
+}
+
+/// A segment of the UE to port 80 of the host.
+fn segment(payload: &[u8]) -> Vec<u8> {
+    let length = (40 + payload.len() as u16).to_be_bytes();
+    let mut packet = vec![0x45, 0, length[0], length[1], 0, 0, 0x40, 0, 64, 6, 0, 0];
+    packet.extend([UE.octets(), HOST.octets()].concat());
+    packet.extend([0x13, 0x88, 0, 80, 0, 0, 0, 9, 0, 0, 0, 7, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+    packet.extend(payload);
+    packet
+}
+
+/// Whether a packet of the UE's comes back in a tunnel.
+fn is_returned(lab: &mut Lab, made: Made, payload: &[u8], teid: u32) -> bool {
+    let packet = segment(payload);
+    lab.up_packet(made, Some(9), &packet);
+    let limit = Instant::now() + Duration::from_millis(400);
+    while Instant::now() < limit {
+        // The host's TCP rejects what reaches it.
+        let Some(bytes) = lab.at_gnb_within(Duration::from_millis(40)) else { continue };
+        if pdu(&bytes).teid == teid {
+            assert_eq!(pdu(&bytes).payload, packet);
+            return true;
+        }
+    }
+    false
+}
+
+/// Packets of the application go to another UPF, in a tunnel that ends at the gNB's address here.
+fn requests(lab: &mut Lab, contents: PfdContents) {
+    assert_eq!(manage(lab, vec![contents]).cause, Cause::ACCEPTED);
+    let made = lab.establish(establishment());
+    let mut detecting = establishment().create_pdrs[0].clone();
+    (detecting.pdr_id, detecting.precedence) = (PdrId(9), Precedence(1));
+    detecting.far_id = Some(FarId(9));
+    detecting.pdi.application_id = Some(ApplicationId::new("video"));
+    detecting.pdi.local_fteid = Some(FTeid::Given { teid: made.teid, ipv4: Some(N3), ipv6: None });
+    let far = CreateFar {
+        far_id: FarId(9),
+        apply_action: ApplyAction::FORW,
+        forwarding_parameters: Some(ForwardingParameters {
+            destination_interface: DestinationInterface(Interface::Core),
+            outer_header_creation: Some(OuterHeaderCreation::gtpu(0x9999, GNB.into())),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let request = SessionModificationRequest {
+        create_pdrs: vec![detecting],
+        create_fars: vec![far],
+        ..Default::default()
+    };
+    lab.accepted(made, request);
+    let other = b"GET /video HTTP/1.1\r\nHost: b.example\r\n\r\n";
+    assert!(!is_returned(lab, made, b"", 0x9999));
+    assert!(!is_returned(lab, made, other, 0x9999));
+    assert!(is_returned(lab, made, b"GET /video HTTP/1.1\r\nHost: a.example\r\n\r\n", 0x9999));
+    assert!(is_returned(lab, made, b"", 0x9999), "the connection's next segment");
+    assert!(!is_returned(lab, made, other, 0x9999));
+    assert_eq!(manage(lab, vec![]).cause, Cause::ACCEPTED);
     lab.delete(made);
 }
 

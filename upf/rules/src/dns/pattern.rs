@@ -1,10 +1,8 @@
 //! Names of hosts as packet flow descriptions have them: a name, or a regular expression (TS
 //! 29.551, 6.1.6.2.5).
-use regex::bytes::{Regex, RegexBuilder};
+use crate::expression;
+use regex::bytes::Regex;
 use std::hash::{Hash, Hasher};
-
-/// Bytes of a compiled expression.
-const LARGEST: usize = 64 << 10;
 
 /// A pattern of the domain names of an application's hosts.
 #[derive(Debug, Clone)]
@@ -58,15 +56,7 @@ impl NamePattern {
             (_, Some(below)) => Some(format!(r"[^.]+(\.[^.]+)*\.{}", regex::escape(below))),
             (_, None) => Some(text.clone()),
         };
-        let compile = |expression: String| {
-            let whole = format!("^(?:{expression})$");
-            RegexBuilder::new(&whole)
-                .size_limit(LARGEST)
-                .unicode(false)
-                .case_insensitive(true)
-                .build()
-                .map_err(|error| wrong(error.to_string()))
-        };
+        let compile = |expression: String| expression::whole(&expression).map_err(wrong);
         let expression = expression.map(compile).transpose()?;
         Ok(NamePattern { text, expression })
     }

@@ -152,6 +152,10 @@ impl Datapath for SwitchDatapath {
         lock(&self.state).native.features()
     }
 
+    fn detects_urls(&self) -> bool {
+        lock(&self.state).native.detects_urls()
+    }
+
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
         lock(&self.state).apply(change)
     }

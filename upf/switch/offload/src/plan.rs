@@ -18,6 +18,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) enum Unsupported {
     #[error("the session is not of type IP, or has framed routes")]
     NotPlainIp,
+    #[error("an application is detected by URLs, which a switch does not read")]
+    Urls,
     #[error("the UE has several addresses of one IP version")]
     SeveralAddresses,
     #[error("the session has no uplink tunnel, or several")]
@@ -183,6 +185,9 @@ impl Plan {
         if session.kind != SessionKind::Ip || session.pdrs.values().any(|pdr| pdr.extras.is_some())
         {
             return Err(Unsupported::NotPlainIp);
+        }
+        if session.detects_urls() {
+            return Err(Unsupported::Urls);
         }
         let mut ue = Ue { v4: None, v6: None };
         for address in session.ue_addresses() {

@@ -251,6 +251,10 @@ impl Datapath for XdpDatapath {
         }
     }
 
+    fn detects_urls(&self) -> bool {
+        self.forwarder.nat.addresses == 0
+    }
+
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
         self.controller.session_added();
         let session = change.session;

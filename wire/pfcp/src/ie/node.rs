@@ -92,6 +92,8 @@ features! {
         PDIU = 0x02_00,
         /// Routes networks behind UEs.
         FRRT = 0x20_00,
+        /// Takes PFD Contents with several values of one property.
+        PFDE = 0x40_00,
         /// Supports usage reports before an association release.
         EPFAR = 0x80_00,
         /// Allocates UE addresses.
