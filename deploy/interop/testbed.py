@@ -219,6 +219,12 @@ class Testbed:
             self.core.wait()
         self.core = None
 
+    def forget_functions(self):
+        """Stops the core. Its NRF forgets functions of others, which may not have deregistered."""
+        self.stop_core()
+        for file in self.folder.glob("martlet.nrf.db*"):
+            file.unlink()
+
     def start_mongodb(self, mongod, address):
         """Starts MongoDB in the core's namespace, with an empty database."""
         data = self.folder / "mongodb"
@@ -399,8 +405,10 @@ class Testbed:
     def never(self, label, pattern, seconds):
         """The output must not match, also if the program ends."""
         since = self.marks.get(label, 0)
-        if self.until(seconds, lambda: re.search(pattern, self.output(label, since))):
-            raise Failure(f"{label}: {pattern!r} in the output")
+        lines = lambda: self.output(label, since).splitlines()
+        seen = lambda: [line for line in lines() if re.search(pattern, line)]
+        if self.until(seconds, seen):
+            raise Failure(f"{label}: {seen()[0][:400]}")
         if self.ended(label) is not None:
             last = self.output(label)[-600:]
             raise Failure(f"{label} ended with {self.ended(label)}: {last}")
@@ -422,8 +430,8 @@ class Testbed:
         self.case_folder.mkdir(parents=True, exist_ok=True)
         self.configure(vendor, case.name)
         before = vendor.before_core()
-        if before:
-            self.stop_core()
+        if vendor.cases:
+            self.forget_functions()
         self.begin()
         try:
             for step in before:
@@ -439,8 +447,8 @@ class Testbed:
             self.stop_all()
             for command in vendor.cleanup:
                 subprocess.run(self.on_core(command), check=False, capture_output=True)
-            if before:
-                self.stop_core()
+            if vendor.cases:
+                self.forget_functions()
         return {"verdict": "passed"}
 
     def verdict(self, vendor, case, failure):

@@ -537,3 +537,14 @@ RIGHTS = (
     "2026-11-29T12:00:10.000000Z  WARN martlet_sandbox: process keeps rights that it does not need "
     'process="core" user=0 kept="user root: there is no user martlet"\n'
 )
+
+# A CHF that closes the record of a session, and answers with an error.
+CHF_RELEASES = (
+    "2026-11-29T12:00:11.000000001Z\x1b[36m [INFO][CHF][ChargingPost] \x1b[0mClose CDR\n"
+    "2026-11-29T12:00:11.000000002Z\x1b[36m [INFO][CHF][GIN] \x1b[0m| 400 |       127.0.0.1 | POST"
+    "    | /nchf-convergedcharging/v3/chargingdata/imsi-001010000000104-0/release |\n"
+)
+NOT_RELEASED = (
+    "2026-11-29T12:00:11.000000Z  WARN martlet_smf::procedures::charging::charging_session: "
+    "release of charging session failed supi=imsi-001010000000104 session=1 problem=400 (no cause)\n"
+)

@@ -49,6 +49,17 @@ class Pages(unittest.TestCase):
 class Matrices(unittest.TestCase):
     """The page that the command writes."""
 
+    def test_the_nrf_knows_no_function_of_an_earlier_case(self):
+        smf = next(vendor for vendor in VENDORS if vendor.name == "free5GC SMF")
+        testbed = Replay({})
+        old = testbed.folder / "martlet.nrf.db-wal"
+        old.write_text("an SMF")
+        testbed.play(smf(testbed, {"smf": "smf"}), CASES[0])
+        self.assertTrue(old.exists())
+        deregistration = next(case for case in CASES if case.name == "deregistration")
+        testbed.play(smf(testbed, {"smf": "smf"}), deregistration)
+        self.assertFalse(old.exists())
+
     def test_verdicts_and_causes_are_written(self):
         failed = {"verdict": "failed", "why": "ue: no 'x'", "who": "UE"}
         failed |= {"clause": "TS 24.501", "martlet": "#81"}

@@ -379,6 +379,11 @@ class Functions(unittest.TestCase):
                 scenario = [it for it in steps_of(vendor_type, case) if isinstance(it, plan.Write)]
                 self.assertIn('"establish"', scenario[-1].text, f"{vendor_type.name}: {case}")
 
+    def test_the_chf_that_denies_a_release_is_at_fault(self):
+        for log, who in ((logs.CHF_RELEASES, "CHF"), (logs.CHF_RELEASES.split("\n")[0], None)):
+            result = self.beside("free5GC CHF", "session-ipv4", logs.NOT_RELEASED, log)
+            self.assertEqual((result["verdict"], result.get("who")), ("failed", who))
+
     def test_the_core_asks_the_functions_that_it_could_do_without(self):
         chf = next(it for it in VENDORS if it.name == "free5GC CHF")
         core = harness.core_config(newest(chf, Replay({})), "session-ipv4")

@@ -3,7 +3,7 @@ import re
 from pathlib import Path
 
 import testbed
-from plan import Expect, Insert, OnCore, Registered, StartOnCore, Wait, Write
+from plan import CORE, Cause, Expect, Insert, OnCore, Registered, StartOnCore, Wait, Write
 from vendors.in_place import InPlace, cases_of
 
 NRF = "http://127.0.0.10:7777"
@@ -264,6 +264,18 @@ configuration:
         return super().play(*steps, gnb=gnb, ue=ue, first=SUBSCRIBER, **arguments)
 
 
+NOT_RELEASED = Cause(
+    "CHF",
+    "TS 32.291, 5.2.2: 400 to a release that it has done",
+    "the session ends, and its SMF logs a warning",
+    (
+        ("function", r"\[ChargingPost\] Close CDR"),
+        ("function", r"\| 400 \| .*/chargingdata/\S+/release"),
+        (CORE, "release of charging session failed .* problem=400"),
+    ),
+)
+
+
 def of(function, config_version, section="", **members):
     """The class of one function."""
     members = {
@@ -288,6 +300,6 @@ FUNCTIONS = [
     of("udr", "1.1.0", mongodb=True),
     of("pcf", "1.0.2", PCF, mongodb=True),
     of("nssf", "1.0.2", NSSF),
-    of("chf", "1.0.3", CHF, mongodb=True),
+    of("chf", "1.0.3", CHF, mongodb=True, known=dict.fromkeys(cases_of("chf"), (NOT_RELEASED,))),
     of("upf", "1.0.3", modules=("gtp5g",), cleanup=[["ip", "link", "del", "upfgtp"]]),
 ]
