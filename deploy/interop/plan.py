@@ -92,6 +92,13 @@ class Registered:
 
 
 @dataclass
+class CoreReady:
+    """Waits until each function of the core has what it needs, with an NRF of another vendor."""
+
+    seconds: float = 30
+
+
+@dataclass
 class Insert:
     """Adds a document to a collection of a MongoDB in the namespace of the core."""
 

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from dataclasses import dataclass
@@ -141,8 +142,8 @@ class Testbed:
     def configure(self, vendor=plan.Vendor, case=""):
         """Writes the core's configuration. A core with another one is stopped."""
         # Sockets of its own, so that another core of this machine is not disturbed.
-        socket = json.dumps(str(self.folder.resolve() / "fabric.sock"))
-        config = f"{core_config(vendor, case)}fabric: {{ socket: {socket} }}\n"
+        path = json.dumps(str(self.folder.resolve() / "fabric.sock"))
+        config = f"{core_config(vendor, case)}fabric: {{ socket: {path} }}\n"
         file = self.folder / "core.yaml"
         if file.exists() and file.read_text() != config:
             self.stop_core()
@@ -206,6 +207,17 @@ class Testbed:
         functions = json.loads(done.stdout)["nfs"]
         known = [it for nf in functions for it in nf["status"].get("registered", [])]
         return any(it["type"] == kind and it["status"] == "REGISTERED" for it in known)
+
+    def is_ready(self):
+        """Whether the core is ready by its `/readyz`."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(2)
+            try:
+                client.connect(str(self.folder.resolve() / "oam.sock"))
+                client.sendall(b"GET /readyz HTTP/1.1\r\nhost: core\r\nconnection: close\r\n\r\n")
+                return client.recv(64).startswith(b"HTTP/1.1 200")
+            except OSError:
+                return False
 
     def stop_core(self, kill=False):
         """Stops the core."""
@@ -375,6 +387,9 @@ class Testbed:
             case plan.Registered(kind, seconds):
                 if not self.until(seconds, lambda: self.is_registered(kind)):
                     raise Failure(f"no {kind} registered with the NRF within {seconds} s")
+            case plan.CoreReady(seconds):
+                if not self.until(seconds, self.is_ready):
+                    raise Failure(f"the core is not ready within {seconds} s")
             case plan.Insert(database, collection, document):
                 inserting = mongodb.command(self.mongodb_uri, database, collection, document)
                 self.run(self.on_core(inserting), 20)
@@ -444,6 +459,9 @@ class Testbed:
             return self.verdict(vendor, case, failure)
         finally:
             self.version_of_logs(vendor)
+            if before:
+                # Its functions deregister at the NRF.
+                self.stop_core()
             self.stop_all()
             for command in vendor.cleanup:
                 subprocess.run(self.on_core(command), check=False, capture_output=True)

@@ -546,5 +546,6 @@ CHF_RELEASES = (
 )
 NOT_RELEASED = (
     "2026-11-29T12:00:11.000000Z  WARN martlet_smf::procedures::charging::charging_session: "
-    "release of charging session failed supi=imsi-001010000000104 session=1 problem=400 (no cause)\n"
+    "release of charging session failed supi=imsi-001010000000104 session=1 "
+    "problem=400 (no cause)\n"
 )

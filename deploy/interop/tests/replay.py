@@ -66,6 +66,9 @@ class Replay(Testbed):
     def is_registered(self, kind):
         return self.registers
 
+    def is_ready(self):
+        return self.registers
+
     def sleep(self, seconds):
         pass
 

@@ -1,7 +1,7 @@
 """A function of another vendor in place of Martlet's, with `martlet ran` as gNB and UE."""
 import core_log
 import testbed
-from plan import CORE, Never, NotSupported
+from plan import CORE, CoreReady, Never, NotSupported
 from vendors.martlet import Martlet
 
 # Functions that only sessions use.
@@ -42,4 +42,4 @@ class InPlace(Martlet):
             return NotSupported("a function of the core alone")
         # The core does without some functions that fail, such as the PCF.
         steps = super().steps(case) + [Never(CORE, core_log.SERVICE_FAILED, 1)]
-        return steps if self.function == "nrf" else self.start() + steps
+        return ([CoreReady()] if self.function == "nrf" else self.start()) + steps
