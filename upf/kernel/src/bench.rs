@@ -3,7 +3,8 @@ use super::Carrier;
 use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
-use martlet_upf_config::{KernelLimits, N3Config};
+use super::lan;
+use martlet_upf_config::{KernelLimits, N3Config, UpfConfig};
 use martlet_upf_datapath::conformance::{Rig, payload_of, udp_packet};
 use martlet_upf_datapath::perimeter::{Perimeter, Policy};
 use martlet_upf_datapath::{Datapath, Event};
@@ -30,8 +31,8 @@ pub struct SentDatagram {
 pub struct SentPackets {
     /// Datagrams to GTP-U peers.
     pub to_peers: Mutex<VecDeque<SentDatagram>>,
-    /// Packets to the data network.
-    pub to_network: Mutex<VecDeque<Vec<u8>>>,
+    /// Packets to the data network, each with its network instance; 0 is the default.
+    pub to_network: Mutex<VecDeque<(usize, Vec<u8>)>>,
 }
 
 impl Egress for Arc<SentPackets> {
@@ -45,8 +46,8 @@ impl Egress for Arc<SentPackets> {
         Ok(())
     }
 
-    fn to_network(&self, packet: &[u8], _instance: usize) -> io::Result<()> {
-        self.to_network.lock().unwrap().push_back(packet.to_vec());
+    fn to_network(&self, packet: &[u8], instance: usize) -> io::Result<()> {
+        self.to_network.lock().unwrap().push_back((instance, packet.to_vec()));
         Ok(())
     }
 }
@@ -79,11 +80,26 @@ impl Bench {
 
     /// The same with a perimeter.
     pub fn within(limits: KernelLimits, n3: &N3Config, perimeter: Arc<Perimeter>) -> Self {
+        Self::of(limits, |forwarder| forwarder.ending_at(n3).within(perimeter))
+    }
+
+    /// With N3, the network instances and the networks of Ethernet sessions of a configuration;
+    /// these have no devices.
+    pub fn configured(config: &UpfConfig, perimeter: Arc<Perimeter>) -> Self {
+        Self::of(config.kernel.clone(), |forwarder| {
+            let forwarder = forwarder.ending_at(&config.n3).within(perimeter);
+            let forwarder = forwarder.network_instances(config.n6.network_instance_names());
+            forwarder.with(lan::without_devices(config))
+        })
+    }
+
+    fn of(
+        limits: KernelLimits,
+        configure: impl FnOnce(Forwarder<Arc<SentPackets>>) -> Forwarder<Arc<SentPackets>>,
+    ) -> Self {
         let left = Arc::new(SentPackets::default());
         let (sender, events) = mpsc::channel(limits.events);
-        let forwarder = Forwarder::new(left.clone(), limits, sender).ending_at(n3);
-        let forwarder = forwarder.within(perimeter);
-        let forwarder = Arc::new(forwarder);
+        let forwarder = Arc::new(configure(Forwarder::new(left.clone(), limits, sender)));
         Bench { carrier: Carrier(forwarder.clone()), forwarder, left, events }
     }
 }
@@ -148,7 +164,7 @@ impl Rig for Bench {
         self.forwarder.take_from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());
     }
     fn receive_n6(&mut self) -> Option<Vec<u8>> {
-        let packet = self.left.to_network.lock().unwrap().pop_front()?;
+        let (_, packet) = self.left.to_network.lock().unwrap().pop_front()?;
         Some(payload_of(&packet).expect("a UDP packet").to_vec())
     }
     fn event(&mut self) -> Option<Event> {

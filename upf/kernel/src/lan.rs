@@ -87,6 +87,17 @@ pub(super) fn open<S>(config: &UpfConfig) -> Result<Vec<Arc<Lan<S>>>, OpenError>
     config.n6.ethernet.iter().map(one).collect()
 }
 
+/// The networks without TAP devices.
+#[cfg(any(test, feature = "testing"))]
+pub(super) fn without_devices<S>(config: &UpfConfig) -> Vec<Arc<Lan<S>>> {
+    let one = |lan: &martlet_upf_config::EthernetConfig| {
+        let name = martlet_pfcp::ie::NetworkInstance::new(&lan.dnn).0;
+        let ue_to_ue = config.ue_to_ue().of(Some(&name));
+        Arc::new(Lan::new(name, ue_to_ue, None, config.kernel.link_addresses))
+    };
+    config.n6.ethernet.iter().map(one).collect()
+}
+
 impl<S> Lan<S> {
     fn new(name: Vec<u8>, ue_to_ue: UeToUe, device: Option<File>, max_addresses: usize) -> Self {
         let (members, learned) = (Mutex::default(), Mutex::default());

@@ -14,6 +14,7 @@ use martlet_upf_datapath::tally::direction_index;
 use martlet_upf_datapath::{Event, Reached};
 use martlet_upf_rules::dns::answer_in;
 use martlet_upf_rules::{Direction, Duplicate, Flow, Redirect, SessionKind};
+use nix::errno::Errno;
 use std::net::{IpAddr, SocketAddrV6};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
@@ -364,9 +365,10 @@ impl<O: Egress> Forwarder<O> {
     }
 
     fn leave(&self, frame: &Frame<'_>, instance: usize) {
-        if self.egress.to_network(frame.packet(), instance).is_err() {
+        if let Err(error) = self.egress.to_network(frame.packet(), instance) {
             self.counters.lost_packets.add(1);
-            self.counters.dropped(DropReason::N6);
+            let is_long = error.raw_os_error() == Some(Errno::EMSGSIZE as i32);
+            self.counters.dropped(if is_long { DropReason::TooLong } else { DropReason::N6 });
         }
     }
 

@@ -1,6 +1,10 @@
 //! Rules and packets drawn at random.
-use super::{GNB, HOST, N3, SERVER, SESSIONS, checksum, gnb6, host6, n3_ip6};
-use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId, ReportingTriggers, SdfFilter};
+use super::{BOARD, GNB, HOST, N3, SERVER, SESSIONS, checksum, gnb6, host6, n3_ip6};
+use martlet_pfcp::ie::{
+    CTag, EthernetFilterProperties, EthernetPacketFilter, Ethertype, FSeid, GateStatus, Interface,
+    MacAddress, NetworkInstance, NodeId, ReportingTriggers, STag, SdfFilter, Tag,
+};
+use martlet_upf_rules::url::UrlPattern;
 use martlet_upf_rules::*;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -15,6 +19,10 @@ fn teid(n: u32) -> u32 {
 
 fn ue4(n: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a2d_0002 + n)
+}
+
+fn mac(n: u32) -> [u8; 6] {
+    [2, 0, 0, 0, 0, n as u8 + 1]
 }
 
 fn ue6(n: u32) -> Ipv6Addr {
@@ -234,6 +242,152 @@ impl Draw {
         session.resolve(&RuleLimits::default()).expect("consistent rules");
     }
 
+    /// Lets PDRs with filters detect applications, by flows or also by URLs, or activate predefined
+    /// rules instead.
+    pub fn detect(&mut self, session: &mut Session) {
+        const URLS: [&str; 3] =
+            ["http://a.example/", "http://a.example/video", r"^http://.*\.example/news$"];
+        let by_url = self.chance(40);
+        for pdr in session.pdrs.values_mut() {
+            if pdr.filters.is_empty() || !self.chance(40) {
+                continue;
+            }
+            let filters = std::mem::take(&mut pdr.filters);
+            if self.chance(30) {
+                let number = self.0.random_range(0..4u16);
+                let rule = PredefinedRule {
+                    name: format!("rule-{number}"),
+                    number,
+                    filters,
+                    drop: number == 1,
+                    mbr: None,
+                    qfi: (number == 2).then_some(7),
+                };
+                let extras = pdr.extras.get_or_insert_default();
+                extras.predefined = vec![Arc::new(rule)];
+                continue;
+            }
+            let url = self.one(&URLS);
+            let urls = if by_url { vec![url] } else { vec![] };
+            let read = |text: &&str| UrlPattern::read(text.as_bytes()).expect("a URL");
+            let of = |filter: &SdfFilter| SdfRule::of(filter).expect("a filter");
+            pdr.application = Some(Arc::new(Application {
+                id: url.as_bytes().to_vec(),
+                rules: filters.iter().map(of).collect(),
+                names: vec![],
+                urls: urls.iter().map(read).collect(),
+            }));
+        }
+        session.resolve(&RuleLimits::default()).expect("consistent rules");
+    }
+
+    /// Lets packets leave by another network instance, as a forwarding policy does.
+    pub fn route(&mut self, session: &mut Session) {
+        let name: Arc<[u8]> = NetworkInstance::new(BOARD).0.into();
+        for far in session.fars.values_mut() {
+            if far.destination == Some(Interface::Core) && far.tunnel.is_none() && self.chance(40) {
+                far.network_instance = Some(name.clone());
+            }
+        }
+        session.resolve(&RuleLimits::default()).expect("consistent rules");
+    }
+
+    /// A G-PDU of a session, with a packet to the data network that is longer than what the links
+    /// of `xdp` carry.
+    pub fn long(&mut self, session: &Session) -> Vec<u8> {
+        let n = session.seid as u32 - 1;
+        let length = self.0.random_range(3_499..=9_000u16);
+        let packet = if session.ue_addresses().contains(&UeAddress::V4(ue4(n))) {
+            let mut packet = vec![0x45, 0];
+            packet.extend(length.to_be_bytes());
+            packet.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
+            packet.extend([ue4(n).octets(), HOST.octets()].concat());
+            packet.extend(self.long_datagram(length - 20));
+            checksum(&mut packet);
+            packet
+        } else {
+            let size = (length - 40).to_be_bytes();
+            let mut packet = vec![0x60, 0, 0, 0, size[0], size[1], 17, 64];
+            packet.extend([ue6(n).octets(), host6().octets()].concat());
+            packet.extend(self.long_datagram(length - 40));
+            packet
+        };
+        crate::conformance::g_pdu(teid(n), Some(9), &packet)
+    }
+
+    fn long_datagram(&mut self, length: u16) -> Vec<u8> {
+        let ports = [self.port().to_be_bytes(), self.port().to_be_bytes()].concat();
+        let header = [&ports[..], &length.to_be_bytes(), &[0, 0]].concat();
+        [header, vec![7; usize::from(length) - 8]].concat()
+    }
+
+    /// The n-th Ethernet session, with Ethernet filters in both directions.
+    pub fn ethernet(&mut self, n: u32, network: &[u8]) -> Session {
+        let mut session = self.session(n);
+        session.kind = SessionKind::Ethernet;
+        let network: Arc<[u8]> = network.into();
+        for pdr in session.pdrs.values_mut() {
+            let frames = (0..self.below(3)).map(|_| self.frame_rule()).collect();
+            pdr.extras = Some(Box::new(PdrExtras { ethernet: true, frames, ..Default::default() }));
+            pdr.network_instance = pdr.local.is_none().then(|| network.clone());
+            pdr.ue.clear();
+            pdr.filters.clear();
+        }
+        session.resolve(&RuleLimits::default()).expect("consistent rules");
+        session
+    }
+
+    fn frame_rule(&mut self) -> FrameRule {
+        let station = |draw: &mut Self| Some(mac(draw.0.random_range(0..SESSIONS + 1)));
+        let mut filter = EthernetPacketFilter::default();
+        match self.0.random_range(0..6) {
+            0 => filter.ethertype = Some(Ethertype(self.one(&[0x0800, 0x86dd, 0x0806]))),
+            1 => {
+                let vid = Some(self.one(&[5, 6]));
+                filter.c_tag = Some(CTag(Tag { vid, ..Tag::default() }));
+            }
+            2 => {
+                let pcp = Some(self.one(&[0, 3]));
+                filter.s_tag = Some(STag(Tag { pcp, ..Tag::default() }));
+            }
+            3 => {
+                let (source, destination) = (station(self), station(self));
+                let both = MacAddress { source, destination, ..Default::default() };
+                filter.mac_addresses = vec![both];
+                filter.properties = self.chance(50).then_some(EthernetFilterProperties(1));
+            }
+            4 => {
+                let destination = station(self);
+                filter.mac_addresses = vec![MacAddress { destination, ..Default::default() }];
+            }
+            _ => filter.sdf_filters = vec![self.filter()],
+        }
+        FrameRule::of(&filter).expect("a filter")
+    }
+
+    /// A frame of the n-th Ethernet session, in a G-PDU.
+    pub fn frame(&mut self, n: u32) -> Vec<u8> {
+        let to = self.0.random_range(0..SESSIONS + 2);
+        let to = if to > SESSIONS { [0xff; 6] } else { mac(to) };
+        let from = if self.chance(90) { n } else { self.0.random_range(0..SESSIONS) };
+        let mut frame = [to, mac(from)].concat();
+        if self.chance(25) {
+            frame.extend([0x88, 0xa8, self.one(&[0, 0x60]), 9]);
+        }
+        if self.chance(40) {
+            frame.extend([0x81, 0, self.one(&[0, 0x60]), self.one(&[5, 6])]);
+        }
+        let ports = (self.port(), self.port());
+        match self.0.random_range(0..3) {
+            0 => frame.extend([&[8, 6][..], &[0; 46]].concat()),
+            1 => frame.extend([vec![8, 0], self.ip4(ue4(n), HOST, ports)].concat()),
+            _ => frame.extend([vec![0x86, 0xdd], self.ip6(ue6(n), host6(), ports)].concat()),
+        }
+        self.corrupt(&mut frame, 4);
+        let qfi = self.one(&[None, Some(5), Some(9)]);
+        crate::conformance::g_pdu(teid(n), qfi, &frame)
+    }
+
     fn copy(&mut self, n: u32) -> Duplicate {
         let peer = self.one(&[IpAddr::V4(GNB), IpAddr::V6(gnb6())]);
         Duplicate {
@@ -321,10 +475,13 @@ impl Draw {
 
     /// A segment of TCP after its ports: one that a redirection answers, or another.
     fn segment(&mut self) -> Vec<u8> {
-        const SEGMENTS: [(u8, &[u8]); 6] = [
+        const SEGMENTS: [(u8, &[u8]); 9] = [
             (0x02, b""),
             (0x10, b""),
             (0x18, b"GET / HTTP/1.1\r\n\r\n"),
+            (0x18, b"GET /video/1 HTTP/1.1\r\nHost: a.example\r\n\r\n"),
+            (0x18, b"HEAD /news HTTP/1.1\r\nhost: b.example:80\r\n\r\n"),
+            (0x18, b"HTTP/1.1 200 OK\r\n\r\n"),
             (0x18, b"\x16\x03\x01"),
             (0x11, b""),
             (0x04, b""),

@@ -15,6 +15,10 @@ pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 7);
 /// Sessions of one set of rules.
 pub const SESSIONS: u32 = 3;
+/// The network instance of a packet of which it is not known.
+pub const ANY_INSTANCE: usize = usize::MAX;
+/// A network instance beside the default one.
+pub const BOARD: &str = "board";
 /// Packets of one set of rules.
 pub const PACKETS: usize = 60;
 
@@ -38,8 +42,9 @@ pub fn host6() -> Ipv6Addr {
 pub enum Out {
     /// Dropped or buffered.
     Nothing,
-    /// To the data network, without header checksum and TTL, which differ between datapaths.
-    Network(Vec<u8>),
+    /// To the data network by a network instance, without header checksum and TTL, which differ
+    /// between datapaths. [`ANY_INSTANCE`]: it is not known by which.
+    Network(usize, Vec<u8>),
     /// In a tunnel: the destination, the type of service outside, and the GTP-U message.
     Tunnel(IpAddr, u8, Vec<u8>),
 }

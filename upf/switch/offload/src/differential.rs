@@ -155,13 +155,13 @@ impl Pair {
     fn of_kernel(&mut self) -> Out {
         let to_peers: Vec<SentDatagram> =
             self.kernel.left.to_peers.lock().unwrap().drain(..).collect();
-        let to_network: Vec<Vec<u8>> =
+        let to_network: Vec<(usize, Vec<u8>)> =
             self.kernel.left.to_network.lock().unwrap().drain(..).collect();
         let is_packet = |sent: &SentDatagram| matches!(decode(&sent.bytes), Ok(Message::GPdu(_)));
         let tunnelled = to_peers.into_iter().find(is_packet);
         match (tunnelled, to_network.into_iter().next()) {
             (Some(sent), None) => Out::Tunnel(sent.peer, sent.marking, sent.bytes),
-            (None, Some(packet)) => Out::Network(without_ttl(packet)),
+            (None, Some((instance, packet))) => Out::Network(instance, without_ttl(packet)),
             (None, None) => Out::Nothing,
             both => panic!("one packet became {both:?}"),
         }
@@ -226,7 +226,7 @@ fn left_by(port: u32, frame: &[u8], to: u32, left: &[u8]) -> Option<Out> {
             let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
             Out::Tunnel(peer.into(), packet[1], packet[28..].to_vec())
         }
-        CORE => Out::Network(without_ttl(packet.to_vec())),
+        CORE => Out::Network(0, without_ttl(packet.to_vec())),
         other => panic!("out of port {other}"),
     })
 }

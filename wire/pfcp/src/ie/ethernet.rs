@@ -148,6 +148,7 @@ tag! {
 
 group! {
     /// A filter for frames (7.5.2.2-3).
+    #[derive(Default)]
     EthernetPacketFilter = 132 {
         /** Its identifier. */ opt filter_id: EthernetFilterId,
         /** How it is to be read. */ opt properties: EthernetFilterProperties,

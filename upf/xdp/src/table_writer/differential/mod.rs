@@ -1,24 +1,31 @@
 //! Random rules and packets for the datapaths `kernel` and `xdp`: output, counters and events must
 //! be equal, also of sessions that user space carries, and across changes of the rules.
 //! `MARTLET_DIFFERENTIAL` is the number of rule sets, `MARTLET_SEED` the first seed. `reports` has
-//! the same for the usage reports of N4.
+//! the same for N4 and its usage reports, `frames` for Ethernet sessions.
+mod frames;
 mod reports;
 mod tap;
 
+use super::socket::Socket;
 use super::{XdpDatapath, lock};
 use crate::loader::Verdict;
 use martlet_gtpu::{Message, decode};
-use martlet_upf_config::{DatapathChoice, KernelLimits, N6Mode, UpfConfig};
+use martlet_upf_config::{
+    DatapathChoice, EthernetConfig, ForwardingPolicyConfig, N6Mode, NetworkInstanceConfig,
+    PredefinedRuleConfig, UpfConfig,
+};
 use martlet_upf_datapath::conformance::Rig;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::random::{
-    Draw, GNB, HOST, N3, Out, PACKETS, SERVER, SESSIONS, checksum, from_network, gnb6, n3_ip6,
-    outer, outer6, set_up, without_ttl,
+    ANY_INSTANCE, BOARD, Draw, GNB, HOST, N3, Out, PACKETS, SERVER, SESSIONS, checksum,
+    from_network, gnb6, n3_ip6, outer, outer6, set_up, without_ttl,
 };
 use martlet_upf_datapath::telemetry::Traffic;
 use martlet_upf_datapath::{Change, Datapath, DatapathError, Event, Usage};
 use martlet_upf_kernel::bench::{Bench, SentDatagram};
 use martlet_upf_kernel::frame::HEADROOM;
+use martlet_upf_kernel::limiter::PeerLimiter;
+use martlet_upf_kernel::network_instances;
 use martlet_upf_rules::*;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, unshare};
@@ -32,6 +39,12 @@ use tap::Tap;
 /// Sender of the frames that the kernel is to forward: see `bpf/forwarding.h`.
 const LINK: [u8; 6] = crate::loader::LINK_MAC;
 
+/// Hosts of the network instance have another address than those of the default one.
+const BOARD_HOST: Ipv4Addr = Ipv4Addr::new(10, 97, 0, 2);
+const BOARD_MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
+/// The network of Ethernet sessions.
+const LAN: &str = "lan";
+
 /// Both datapaths.
 struct Pair {
     kernel: Bench,
@@ -40,6 +53,10 @@ struct Pair {
     ports: [u32; 2],
     tap: Tap,
     config: UpfConfig,
+    socket: Socket,
+    /// Packets that left `kernel` by the network instance, and those that are known to have left
+    /// `xdp` by it too.
+    on_board: [usize; 2],
 }
 
 fn ip(words: &str) {
@@ -71,13 +88,20 @@ fn tunnelled(packet: &[u8]) -> Option<Out> {
 impl Pair {
     fn new(require_qfi: bool) -> Pair {
         ip("link set lo up");
-        for (name, ours, theirs) in [("n3", N3, GNB), ("n6", Ipv4Addr::new(10, 98, 0, 1), HOST)] {
+        for (name, ours, theirs) in [
+            ("n3", N3, GNB),
+            ("n6", Ipv4Addr::new(10, 98, 0, 1), HOST),
+            ("n9", Ipv4Addr::new(10, 97, 0, 1), BOARD_HOST),
+        ] {
             ip(&format!("link add {name}a type veth peer name {name}b"));
             ip(&format!("link set {name}a up"));
             ip(&format!("link set {name}b up"));
             ip(&format!("addr add {ours}/24 dev {name}a"));
             ip(&format!("neigh add {theirs} lladdr 02:00:00:00:00:02 dev {name}a nud permanent"));
         }
+        ip(&format!("neigh replace {BOARD_HOST} lladdr 02:00:00:00:00:09 dev n9a nud permanent"));
+        // What user space sends, with the longest packets, is not fragmented.
+        ip("link set n3a mtu 9216");
         ip(&format!("neigh add {SERVER} lladdr 02:00:00:00:00:02 dev n6a nud permanent"));
         ip(&format!("-6 addr add {}/64 dev n3a nodad", n3_ip6()));
         ip(&format!("-6 neigh add {} lladdr 02:00:00:00:00:02 dev n3a nud permanent", gnb6()));
@@ -87,7 +111,29 @@ impl Pair {
         config.n3.require_qfi = require_qfi;
         config.n4.heartbeat_s = 0;
         config.n6.mode = N6Mode::Routing;
-        config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
+        config.xdp.interfaces = vec!["n3a".into(), "n6a".into(), "n9a".into()];
+        config.n6.network_instances = vec![NetworkInstanceConfig {
+            network_instance: BOARD.into(),
+            interface: "n9a".into(),
+            via: Some(BOARD_HOST),
+        }];
+        let policy = |name: &str, instance: Option<&str>| ForwardingPolicyConfig {
+            name: name.into(),
+            network_instance: instance.map(Into::into),
+        };
+        config.n6.forwarding_policies =
+            vec![policy("to-board", Some(BOARD)), policy("to-default", None)];
+        config.n6.ethernet = vec![EthernetConfig { dnn: LAN.into(), interface: "lan0".into() }];
+        let predefined = |name: &str, flows: &[&str]| PredefinedRuleConfig {
+            name: name.into(),
+            flows: flows.iter().map(|flow| flow.to_string()).collect(),
+            ..Default::default()
+        };
+        config.predefined_rules = vec![
+            predefined("port-7000", &["permit out 17 from any 7000 to assigned"]),
+            PredefinedRuleConfig { drop: true, ..predefined("nothing", &[]) },
+            PredefinedRuleConfig { qfi: 7, ..predefined("flow-7", &[]) },
+        ];
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (4096, 65_536, 262_144);
         // A program that is run on a frame does not redirect it.
         config.xdp.sockets = 0;
@@ -96,11 +142,14 @@ impl Pair {
         ip(&format!("route flush dev {}", config.n6.interface));
         ip(&format!("-6 route flush dev {}", config.n6.interface));
         let port = |name: &str| if_nametoindex(name).expect("the interface");
-        let tap = Tap::open(port("n3a"), xdp.forwarder.inner);
+        let of_instance = format!("{}x", network_instances::interface(&config.n6, 1));
+        let tap = Tap::open(port("n3a"), [xdp.forwarder.inner, port(&of_instance)]);
         let perimeter = xdp.forwarder.perimeter.clone();
-        let kernel = Bench::within(KernelLimits::default(), &config.n3, perimeter);
+        let kernel = Bench::configured(&config, perimeter);
         let (xdp, ports) = (Arc::new(Mutex::new(xdp)), [port("n3a"), port("n6a")]);
-        Pair { kernel, xdp, signals, ports, tap, config }
+        let response_limiter = PeerLimiter::per_second(1000, 1000);
+        let socket = Socket { response_limiter, frame: Vec::new(), out: Vec::new() };
+        Pair { kernel, xdp, signals, ports, tap, config, socket, on_board: [0; 2] }
     }
 
     fn xdp(&self) -> MutexGuard<'_, XdpDatapath> {
@@ -111,12 +160,15 @@ impl Pair {
     fn of_kernel(&mut self) -> Vec<Out> {
         let to_peers: Vec<SentDatagram> =
             self.kernel.left.to_peers.lock().unwrap().drain(..).collect();
-        let to_network: Vec<Vec<u8>> =
+        let to_network: Vec<(usize, Vec<u8>)> =
             self.kernel.left.to_network.lock().unwrap().drain(..).collect();
         let is_packet = |sent: &SentDatagram| matches!(decode(&sent.bytes), Ok(Message::GPdu(_)));
         let tunnelled = to_peers.into_iter().filter(is_packet);
         let tunnelled = tunnelled.map(|sent| Out::Tunnel(sent.peer, sent.marking, sent.bytes));
-        tunnelled.chain(to_network.into_iter().map(|p| Out::Network(without_ttl(p)))).collect()
+        let to_network = to_network.into_iter();
+        tunnelled
+            .chain(to_network.map(|(n, packet)| Out::Network(n, without_ttl(packet))))
+            .collect()
     }
 
     /// The output of `xdp` for a frame. `datagram`: what the kernel makes of it where the programs
@@ -155,14 +207,58 @@ impl Pair {
             false => (outer(datagram), GNB.into()),
         };
         let xdp = self.of_xdp(self.ports[0], &frame, Some((datagram, from)), whole);
-        (self.of_kernel(), xdp)
+        self.as_known(xdp)
+    }
+
+    /// A datagram that the kernel has put together, with a packet that no link of `xdp` carries.
+    /// The programs drop it. User space sends it into tunnels alone.
+    fn long(&mut self, datagram: &[u8]) {
+        let too_long = |xdp: &XdpDatapath| xdp.counters().drops(DropReason::TooLong).get();
+        let (from, local) = (SocketAddr::new(GNB.into(), martlet_gtpu::PORT), N3.into());
+        let (now, xdp) = (Instant::now(), self.xdp.clone());
+        let xdp = lock(&xdp);
+        let before = too_long(&xdp);
+        let in_user_space = {
+            let mut buffer = [&[0; HEADROOM][..], datagram].concat();
+            lock(&xdp.frames).take(&mut buffer, from, local, now).is_some()
+        };
+        if !in_user_space {
+            self.socket.take(&xdp.forwarder, datagram, from, local, now);
+        }
+        let (left, dropped) = (self.tap.take(), too_long(&xdp) - before);
+        drop(xdp);
+        if !in_user_space {
+            return assert_eq!((left, dropped), (vec![], 1), "a long packet for the programs");
+        }
+        self.kernel.send_n3(datagram);
+        let (to_network, tunnelled): (Vec<Out>, Vec<Out>) =
+            self.of_kernel().into_iter().partition(|out| matches!(out, Out::Network(..)));
+        assert_eq!((tunnelled, to_network.len() as u64), (left, dropped), "in user space");
     }
 
     /// `kernel` receives packets after the machine has forwarded them.
     fn downlink(&mut self, packet: &[u8]) -> (Vec<Out>, Vec<Out>) {
         let (aged, frame) = from_network(packet);
         self.kernel.packet_from_network(&aged);
-        (self.of_kernel(), self.of_xdp(self.ports[1], &frame, None, true))
+        let xdp = self.of_xdp(self.ports[1], &frame, None, true);
+        self.as_known(xdp)
+    }
+
+    /// The output of `kernel`, without network instances that are not known of `xdp`, and that of
+    /// `xdp`.
+    fn as_known(&mut self, xdp: Vec<Out>) -> (Vec<Out>, Vec<Out>) {
+        let mut kernel = self.of_kernel();
+        for (out, other) in kernel.iter_mut().zip(&xdp) {
+            let (Out::Network(instance, _), Out::Network(known, _)) = (out, other) else {
+                continue;
+            };
+            self.on_board[0] += usize::from(*instance == 1);
+            self.on_board[1] += usize::from((*instance, *known) == (1, 1));
+            if *known == ANY_INSTANCE {
+                *instance = ANY_INSTANCE;
+            }
+        }
+        (kernel, xdp)
     }
 
     /// The events of both since the last call, in an order of their own.
@@ -208,7 +304,12 @@ fn left(frame: &[u8], whole: bool) -> Out {
         checksum(&mut right);
         assert_eq!(right, packet, "the header's checksum");
     }
-    Out::Network(without_ttl(packet))
+    // Frames for the kernel are alike in all network instances.
+    let instance = match (frame[6..12] == LINK, frame[..6] == BOARD_MAC) {
+        (true, _) => ANY_INSTANCE,
+        (false, is_board) => usize::from(is_board),
+    };
+    Out::Network(instance, without_ttl(packet))
 }
 
 /// Usage, without the times.
@@ -264,6 +365,12 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
         if draw.chance(30) {
             draw.make_rare(&mut session);
         }
+        if draw.chance(30) {
+            draw.detect(&mut session);
+        }
+        if draw.chance(30) {
+            draw.route(&mut session);
+        }
         if let Err(error) = pair.apply(&Change::to(&session)) {
             // `xdp` reports its limits; `kernel` has none of these.
             assert!(matches!(error, DatapathError::Pdr { .. }), "seed {seed}: {error}");
@@ -287,6 +394,11 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
                 }
             }
             in_user_space.extend(sessions[at].is_rare().then_some(sessions[at].seid));
+        }
+        if !sessions.is_empty() && draw.chance(3) {
+            let at = draw.below(sessions.len());
+            let packet = draw.long(&sessions[at]);
+            pair.long(&packet);
         }
         let (packet, up) =
             if draw.chance(60) { (draw.uplink(), true) } else { (draw.downlink(), false) };
@@ -380,8 +492,10 @@ fn agree(require_qfi: bool) {
             "{forwarded} of {}",
             sets * PACKETS as u64
         );
-        // Packets without a QFI are among them, or are dropped.
+        // Packets without a QFI are among them, or are dropped; so are long ones, and some leave by
+        // another network instance.
         let counters = pair.xdp().counters();
+        assert!(counters.drops(DropReason::TooLong).get() > 0 && pair.on_board[1] > 0);
         let of_none = if require_qfi {
             counters.drops(DropReason::NoQfi)
         } else {

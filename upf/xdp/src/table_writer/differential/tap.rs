@@ -12,12 +12,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 pub(super) struct Tap {
     socket: OwnedFd,
     n3: usize,
-    inner: usize,
+    inner: [usize; 2],
 }
 
 impl Tap {
-    /// Begins to listen. `inner` is the programs' end of the link with the kernel.
-    pub fn open(n3: u32, inner: u32) -> Tap {
+    /// Begins to listen. `inner` are the programs' ends of the links with the kernel, for each
+    /// network instance.
+    pub fn open(n3: u32, inner: [u32; 2]) -> Tap {
         let socket = socket(
             AddressFamily::Packet,
             SockType::Raw,
@@ -25,12 +26,12 @@ impl Tap {
             SockProtocol::EthAll,
         );
         let socket = socket.expect("a packet socket");
-        Tap { socket, n3: n3 as usize, inner: inner as usize }
+        Tap { socket, n3: n3 as usize, inner: inner.map(|end| end as usize) }
     }
 
     /// The packets of sessions that left since the last call: into tunnels, and to the kernel.
     pub fn take(&self) -> Vec<Out> {
-        let mut buffer = vec![0; 4096];
+        let mut buffer = vec![0; 65_536];
         let mut all = Vec::new();
         while let Ok((length, from)) = recvfrom::<LinkAddr>(self.socket.as_raw_fd(), &mut buffer) {
             let from = from.expect("the interface");
@@ -46,8 +47,10 @@ impl Tap {
                     _ => false,
                 };
                 all.extend(out.filter(is_packet));
-            } else if from.ifindex() == self.inner && frame[..12] == [LINK, LINK].concat() {
-                all.push(Out::Network(without_ttl(packet.to_vec())));
+            } else if let Some(instance) = self.inner.iter().position(|end| *end == from.ifindex())
+                && frame[..12] == [LINK, LINK].concat()
+            {
+                all.push(Out::Network(instance, without_ttl(packet.to_vec())));
             }
         }
         all
