@@ -154,7 +154,25 @@ pub fn schema() -> Result<Value, UnknownType> {
             }
         }
     }
+    open_maps(&mut root);
     Ok(root)
+}
+
+/// A section without keys of its own is a map whose keys the user chooses, such as `sbi.advertise`.
+fn open_maps(schema: &mut Value) {
+    let Some(members) = schema.as_object_mut() else { return };
+    if members.get("properties").and_then(Value::as_object).is_some_and(Map::is_empty) {
+        members.remove("additionalProperties");
+    }
+    for (name, member) in members {
+        match name.as_str() {
+            "properties" => {
+                member.as_object_mut().into_iter().flatten().for_each(|(_, one)| open_maps(one));
+            }
+            "items" => open_maps(member),
+            _ => {}
+        }
+    }
 }
 
 fn of_type(kind: &Kind, path: &str, reference: &Reference, defaults: &Value) -> Value {
