@@ -56,7 +56,8 @@ class UpwardTest(unittest.TestCase):
         self.assertEqual(faults(root="", low=self.low("self.dispatch(1);") + trait, high=high), [])
 
     def test_a_method_of_the_root_passes_its_calls_on(self):
-        root = "struct Core { ue: Ue }\nimpl Core {\n    fn make(&self) { self.ue.dispatch(1) }\n}\n"
+        root = "struct Core { ue: Ue }\n"
+        root += "impl Core {\n    fn make(&self) { self.ue.dispatch(1) }\n}\n"
         low = LOW + "fn act(core: &Core) {\n    core.make();\n}\n"
         self.assertEqual(faults(root=root, low=low, high=HIGH), self.ARROW)
 
