@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Pages whose blocks all run in another test: `tutorial.rs`, `several_machines.rs`, `tests/helm.rs`.
+/// Pages whose blocks all run in another test: `tutorial.rs`, `several_machines.rs`,
+/// `tests/helm.rs`.
 const ELSEWHERE: [&str; 3] = [
     "docs/tutorials/first-network.md",
     "docs/tutorials/several-machines.md",
@@ -162,8 +163,8 @@ fn every_command_of_the_pages_runs_or_has_a_reason() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Files and commands of a page as a script: a block `yaml` whose first line is `# NAME` is the file
-/// NAME, and `martlet up` continues in the background until the next one.
+/// Files and commands of a page as a script: a block `yaml` whose first line is `# NAME` is the
+/// file NAME, and `martlet up` continues in the background until the next one.
 fn script(session: &Session) -> String {
     let mut script = format!("{PREAMBLE}key={KEY}\nopc={OPC}\n");
     let text = text_of(session.page);

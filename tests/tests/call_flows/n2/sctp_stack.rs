@@ -5,7 +5,7 @@ use martlet_tests::{LogLines, TestCore, in_namespace};
 use std::path::Path;
 
 /// The kernel answers INIT for an endpoint that it does not have with ABORT (RFC 9260, 8.4), so the
-/// log says so. `make guest-test` runs this with the module `sctp`.
+/// log warns. `make guest-test` runs this with the module `sctp`.
 #[test]
 fn the_user_space_stack_warns_if_the_kernel_has_sctp() {
     in_namespace(|| async {

@@ -27,7 +27,7 @@ enum Form {
 struct Prefix {
     /// In lower case.
     host: String,
-    /// Hosts below `host`, in its place.
+    /// Whether hosts below `host` match, too.
     below: bool,
     port: u16,
     path: String,
@@ -129,7 +129,7 @@ impl Prefix {
             false => url.host == self.host,
             true => url.host.strip_suffix(&*self.host).is_some_and(|below| below.ends_with('.')),
         };
-        // The path ends where the pattern does, or goes on with another segment or query.
+        // The path ends where the pattern does, or another segment or a query follows.
         let path = || {
             url.path.strip_prefix(&*self.path).is_some_and(|rest| {
                 rest.is_empty()
