@@ -20,7 +20,7 @@ fn released_ue_is_idle_and_keeps_its_session() {
         })
         .await?;
         ensure!(buffers(), "downlink is not buffered: {}", core.status("upf"));
-        ensure!(gnb.ue_counts() == (0, 0), "the gNB still has a context: {:?}", gnb.ue_counts());
+        ensure!(gnb.ue_counts().0 == 0, "the UE is still connected: {:?}", gnb.ue_counts());
         ue.service_request().await?;
         reaches(&ue, 1, GATEWAY).await?;
         core.sbi_record.check(&["nsmf-pdusession UpdateSmContext"]).await?;

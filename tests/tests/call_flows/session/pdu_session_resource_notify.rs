@@ -19,6 +19,9 @@ fn session_that_a_gnb_releases_is_set_up_again() {
         let (ue, own) = core.ue_with_session(&gnb, 1).await?;
         let (peer_ue, from) = core.ue_with_session(&core.gnb(2).await?, 2).await?;
         let (amf_id, ran_id) = ue_ngap_ids(&mut messages).await?;
+        // The downlink tunnels of both are set up.
+        reaches(&ue, 1, GATEWAY).await?;
+        reaches(&peer_ue, 1, GATEWAY).await?;
         let cause = Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
         let transfer = NotifyReleased { cause }.encode()?;
         let item = PDUSessionResourceReleasedItemNot::new(PDUSessionID(1), transfer.into(), None);
@@ -34,7 +37,8 @@ fn session_that_a_gnb_releases_is_set_up_again() {
         let buffers = || {
             let status = core.status("upf");
             let mut sessions = status["sessions"].as_array().into_iter().flatten();
-            sessions.any(|session| session["buffers"] == true).then_some(())
+            let of_ue = |session: &&serde_json::Value| session["ue"][0] == own.to_string();
+            (sessions.find(of_ue)?["buffers"] == true).then_some(())
         };
         eventually("downlink is buffered", buffers, || core.status("upf").to_string()).await?;
         // The next packet is buffered and sets the session up again.
