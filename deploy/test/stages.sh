@@ -27,7 +27,7 @@ call_flows=(deploy/test/steady.py "$CARGO" test --workspace --test call_flows --
 build() {
     "$CARGO" test --workspace --locked --no-run || return
     # For the stage `docs`, which is skipped without it. With a limit of time, it is not compiled.
-    [ "$MARTLET_TEST_MINUTES" -gt 0 ] || CARGO="$CARGO" deploy/lint/tools.sh docs ||
+    [ "$MARTLET_TEST_MINUTES" -gt 0 ] || CARGO="$CARGO" bash deploy/lint/tools.sh docs ||
         echo "mdbook is not built, see above"
 }
 workspace() {
