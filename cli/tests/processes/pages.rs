@@ -25,13 +25,6 @@ struct Session {
     prints: &'static [&'static str],
 }
 
-const README: Session = Session {
-    page: "README.md",
-    before: &[],
-    // The functions and the data of `martlet status`.
-    prints: &["amf", "upf"],
-};
-
 const OPERATING: Session = Session {
     page: "docs/operating.md",
     before: &[
@@ -64,7 +57,7 @@ const GNB: Session = Session {
 const UERANSIM: Session =
     Session { page: "docs/tutorials/ueransim.md", before: &[], prints: &["imsi-999700000000001"] };
 
-const SESSIONS: [&Session; 4] = [&README, &OPERATING, &GNB, &UERANSIM];
+const SESSIONS: [&Session; 3] = [&OPERATING, &GNB, &UERANSIM];
 
 /// Programs at the beginning of a line of a block `text` that is a command.
 const PROGRAMS: [&str; 4] = ["kubectl ", "helm ", "docker ", "podman "];
@@ -245,11 +238,6 @@ async fn run(session: &Session, name: &str) -> Result<()> {
         ensure!(output.to_lowercase().contains(&part.to_lowercase()), "no {part:?}:\n{all}");
     }
     Ok(())
-}
-
-#[test]
-fn commands_of_the_readme_run() {
-    in_namespace(|| async { run(&README, "readme").await });
 }
 
 #[test]
