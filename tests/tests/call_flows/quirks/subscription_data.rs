@@ -79,7 +79,7 @@ fn data_of_other_databases_register_the_ue_and_what_is_dropped_is_named() {
         ensure!(of_groups.len() == 1, "{dropped:?}");
         let line = of_groups[0];
         ensure!(
-            line["nf"] == "AMF" && line["api"] == "nudm-sdm" && line["operation"] == "GetAmData",
+            line["nf"] == "AMF" && line["api"] == "nudm-sdm" && line["operation"] == "GetDataSets",
             "{line:?}"
         );
         ensure!(!line["error"].is_empty() && line["peer"].contains(':'), "{line:?}");
