@@ -14,7 +14,10 @@ pub(super) fn inject(functions: &[Arc<Supervised>], name: &str, fault: Fault) ->
     tasks.inspect(|tasks| tasks.inject(fault)).is_some()
 }
 
-static FAULTS: LazyLock<Paths<fn(u64) -> Fault>> = LazyLock::new(|| {
+/// The fault that a number makes.
+type NewFault = fn(u64) -> Fault;
+
+static FAULTS: LazyLock<Paths<NewFault>> = LazyLock::new(|| {
     Paths::new([
         ("inject/{nf}/panic/{task}", |task| Fault::Essential(task as usize)),
         ("inject/{nf}/block/{ms}", |ms| Fault::Block(Duration::from_millis(ms))),
