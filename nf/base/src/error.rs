@@ -144,7 +144,8 @@ mod tests {
     fn the_reason_is_reached_through_the_sources() {
         let denied = std::io::Error::from(ErrorKind::PermissionDenied);
         let error = StartError::database("udr.path", denied).of("udr");
-        let inner = error.source().and_then(|source| source.downcast_ref::<StartError>());
+        let inner = error.source().and_then(|source| source.downcast_ref::<Box<StartError>>());
+        let inner = inner.map(|inner| &**inner);
         assert!(matches!(inner, Some(StartError::Database { key: "udr.path", .. })), "{error:?}");
         let reason = inner.and_then(|inner| inner.source()).expect("a reason");
         let reason = reason.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
