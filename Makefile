@@ -141,8 +141,10 @@ CALL_FLOWS = MARTLET_PYTHON=$(PYTHON_ORACLES)/bin/python $(STEADY) $(CARGO) test
 ENGINE =
 SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch$(ENGINE) $(CALL_FLOWS) -- --test-threads 2
 
-# Sessions of every kind, and all that a switch does with them.
-SWITCH_SELECTION = user_plane:: session:: establishment:: modification:: release:: branching:: charging:: \
+# Sessions of every kind, and all that a switch does with them. Without a tunnel to a socket on
+# loopback (`session::pdu_session_resource_modify_indication`), where no packet of a switch arrives.
+SWITCH_SELECTION = user_plane:: session::pdu_session_establishment:: session::pdu_session_resource_notify:: \
+	session::user_plane_activation:: establishment:: modification:: release:: branching:: charging:: \
 	connection:: handover::n2_handover:: handover::xn_handover:: handover::packet_loss:: \
 	handover::handover_preparation:: handover::handover_cancel:: handover::leaks:: \
 	n4::malformed:: registration::implicit_deregistration:: registration::slice_selection:: ue_lifecycle::
