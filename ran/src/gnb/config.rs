@@ -48,6 +48,10 @@ pub struct GnbConfig {
     pub n3_port: u16,
     /// Model of the air interface between the gNB and its UEs' interfaces; `None`: no delay.
     pub radio: Option<crate::user_plane::RadioConfig>,
+    /// Round trip of RRC messages between a UE and the gNB. Signalling waits for it: 1.5 round
+    /// trips for a connection and its first NAS message, half of one for each further NAS message,
+    /// one for the security mode command and one for each reconfiguration (TS 38.331, 5.3).
+    pub rrc_round_trip: Duration,
     /// Transmission and reception points, which the gNB reports to LMFs and measures UEs at.
     pub trps: Vec<Trp>,
     /// SCTP implementation.
@@ -87,6 +91,7 @@ impl GnbConfig {
             n3: None,
             n3_port: 2152,
             radio: None,
+            rrc_round_trip: Duration::ZERO,
             trps: Vec::new(),
             sctp: StackChoice::Auto,
             streams: 8,

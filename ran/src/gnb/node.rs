@@ -102,6 +102,8 @@ struct Inner {
     overloaded: AtomicBool,
     /// Messages for unknown UEs are ignored.
     ignores_unknown: AtomicBool,
+    /// Nanoseconds of a round trip of RRC messages.
+    rrc_round_trip: AtomicU64,
     /// Number of GUAMIs in AMF STATUS INDICATIONs.
     unavailable_guamis: AtomicU64,
     /// UEs for which other gNBs prepare a handover to this one, by the source's gNB identifier and
@@ -158,6 +160,7 @@ impl Gnb {
             all.retain(|other| other.strong_count() > 0);
             u32::try_from(all.len()).unwrap_or(0) & 0xff
         };
+        let rrc_round_trip = u64::try_from(config.rrc_round_trip.as_nanos()).unwrap_or(u64::MAX);
         let gnb = Gnb(Arc::new(Inner {
             config,
             identity,
@@ -175,6 +178,7 @@ impl Gnb {
             overflows: AtomicU64::new(0),
             overloaded: AtomicBool::new(false),
             ignores_unknown: AtomicBool::new(false),
+            rrc_round_trip: rrc_round_trip.into(),
             unavailable_guamis: AtomicU64::new(0),
             announced: Mutex::default(),
             associations: associations.clone(),
@@ -284,6 +288,17 @@ impl Gnb {
 
     pub(super) fn ignores_unknown_ues(&self) -> bool {
         self.0.ignores_unknown.load(Ordering::Relaxed)
+    }
+
+    /// Sets the round trip of RRC messages, in place of [`GnbConfig::rrc_round_trip`].
+    pub fn set_rrc_round_trip(&self, round_trip: Duration) {
+        let nanoseconds = u64::try_from(round_trip.as_nanos()).unwrap_or(u64::MAX);
+        self.0.rrc_round_trip.store(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// The round trip of RRC messages.
+    pub fn rrc_round_trip(&self) -> Duration {
+        Duration::from_nanos(self.0.rrc_round_trip.load(Ordering::Relaxed))
     }
 
     /// Whether the AMF has sent OVERLOAD START and not yet OVERLOAD STOP.

@@ -252,3 +252,39 @@ async fn a_release_by_the_network_leaves_the_ue_idle() {
     idle.unwrap();
     assert_eq!(gnb.ue_counts(), (0, 1));
 }
+
+/// The time over the radio is part of a procedure's latency, and not of the core's share. UEs wait
+/// at the same time.
+#[tokio::test]
+async fn signalling_waits_for_round_trips_over_the_radio() {
+    let round_trip = std::time::Duration::from_millis(100);
+    let mut with_radio = config();
+    with_radio.rrc_round_trip = round_trip;
+    let (gnb, mut amf) = gnb_and_amf_with(with_radio).await;
+    let ue = gnb.new_ue(ue_config()).unwrap();
+    let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
+    registered.unwrap();
+    let (session, _) = tokio::join!(
+        ue.establish_pdu_session(PduSessionRequest::default()),
+        amf.establish([127, 0, 0, 9], 5)
+    );
+    session.unwrap();
+    gnb.set_rrc_round_trip(std::time::Duration::ZERO);
+    let (released, _) = tokio::join!(ue.release_to_idle(), amf.release());
+    released.unwrap();
+    let samples = gnb.samples().take();
+    let of = |procedure| samples.iter().find(|sample| sample.procedure == procedure).unwrap();
+    // Set-up with the first message: 1.5; authentication and NAS security: 1 each; access stratum
+    // security: 1; the reconfiguration with the answer: 0.5.
+    for (procedure, trips) in
+        [(Procedure::Registration, 5), (Procedure::PduSessionEstablishment, 1)]
+    {
+        let sample = of(procedure);
+        let radio = sample.latency - sample.core;
+        assert!(sample.latency >= round_trip * trips, "{sample:?}");
+        assert!(radio >= round_trip * trips && sample.core < round_trip, "{sample:?}");
+        // Wide, for a busy machine: one more round trip is too many.
+        assert!(sample.latency < round_trip * (trips + 1), "{sample:?}");
+    }
+    assert!(of(Procedure::AnRelease).latency < round_trip, "{samples:?}");
+}

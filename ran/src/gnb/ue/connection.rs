@@ -48,6 +48,26 @@ impl UeContext {
         Ok(at)
     }
 
+    /// Waits for RRC messages that end at the gNB: `halves` of a round trip. Returns when the wait
+    /// began; `None` without a delay.
+    pub(crate) async fn uplink_radio(&self, halves: u32) -> Option<Instant> {
+        let half = self.gnb.rrc_round_trip() / 2;
+        if half.is_zero() {
+            return None;
+        }
+        let began = Instant::now();
+        tokio::time::sleep(half * halves).await;
+        Some(began)
+    }
+
+    /// Waits for RRC messages that end at the UE: `halves` of a round trip. The current input
+    /// reaches the UE after them.
+    pub(crate) async fn downlink_radio(&mut self, halves: u32) {
+        if self.uplink_radio(halves).await.is_some() {
+            self.received = Instant::now();
+        }
+    }
+
     /// Passes a NAS message from the AMF to the UE.
     pub(crate) fn nas_received(&mut self, nas: &[u8]) {
         if let Some(events) = &self.events {

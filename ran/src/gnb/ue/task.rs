@@ -128,7 +128,8 @@ impl UeContext {
                 if self.connection.ran_id.is_none() && self.nas.state().is_registered() {
                     self.starts.paged = Some(at);
                 }
-                self.nas.paged(at);
+                self.downlink_radio(1).await;
+                self.nas.paged(self.received);
             }
             UeInput::ContextLost(gnb, reason) if gnb.is(&self.gnb) => {
                 self.received = Instant::now();

@@ -137,5 +137,7 @@ pub(crate) async fn command(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fa
     }
     let status = ran_status_transfer::uplink(ue, &admitted)?;
     ue.transmit(status).await?;
+    // The reconfiguration at the source, and its completion at the target.
+    ue.uplink_radio(2).await;
     handover_notification::run(ue, &admitted).await
 }

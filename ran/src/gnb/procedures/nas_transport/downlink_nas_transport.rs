@@ -13,6 +13,7 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
     );
     ue.set_amf_id(amf_id);
     if ue.withheld == 0 {
+        ue.downlink_radio(1).await;
         ue.nas_received(&nas.0);
         return Ok(());
     }

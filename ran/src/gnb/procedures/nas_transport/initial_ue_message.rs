@@ -6,7 +6,8 @@ use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap};
 use std::time::Instant;
 
-/// Allocates a RAN UE NGAP ID and sends the message. Returns when it was passed to the transport.
+/// Allocates a RAN UE NGAP ID and sends the message. Returns when it was passed to the transport;
+/// with a delay over the radio, when the UE began.
 pub(crate) async fn run(
     ue: &mut UeContext,
     nas: Vec<u8>,
@@ -27,7 +28,10 @@ pub(crate) async fn run(
             return Ok(Instant::now());
         }
     };
-    ue.transmit(message).await
+    // RRC set-up, and the NAS message with its completion.
+    let began = ue.uplink_radio(3).await;
+    let sent = ue.transmit(message).await?;
+    Ok(began.unwrap_or(sent))
 }
 
 fn message(ue: &UeContext, ran_id: u32, nas: Vec<u8>, initial: &Initial) -> Result<Vec<u8>, Error> {

@@ -12,6 +12,9 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         req sessions: PDUSessionResourceModifyListModReq =
             PDUSessionResourceModifyListModReq(list) => list,
     );
+    // Reconfiguration, and its completion.
+    ue.downlink_radio(1).await;
+    ue.uplink_radio(1).await;
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {
         let psi = item.pdu_session_id;

@@ -13,6 +13,9 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         req sessions: PDUSessionResourceToReleaseListRelCmd =
             PDUSessionResourceToReleaseListRelCmd(list) => list,
     );
+    // Reconfiguration, and its completion.
+    ue.downlink_radio(1).await;
+    ue.uplink_radio(1).await;
     let transfer = ReleaseResponse.encode()?;
     let mut released = Vec::with_capacity(sessions.0.len());
     for item in &sessions.0 {

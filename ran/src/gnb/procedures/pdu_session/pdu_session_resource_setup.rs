@@ -13,6 +13,9 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         req sessions: PDUSessionResourceSetupListSUReq =
             PDUSessionResourceSetupListSUReq(list) => list,
     );
+    // Reconfiguration, and its completion.
+    ue.downlink_radio(1).await;
+    ue.uplink_radio(1).await;
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {
         let psi = item.pdu_session_id.0;

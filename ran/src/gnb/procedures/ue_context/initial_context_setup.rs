@@ -26,6 +26,9 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         );
         return fail(ue, amf_id, ran_id).await;
     }
+    // Security mode command and its completion, the reconfiguration, and its completion.
+    ue.downlink_radio(3).await;
+    ue.uplink_radio(1).await;
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     let items = sessions.map(|list| list.0).unwrap_or_default();
     for item in &items {
