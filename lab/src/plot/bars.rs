@@ -1,5 +1,6 @@
 //! Bar plots.
-use super::{COLOURS, axis_max, draw_legend, draw_panels, plot_error, tick};
+use super::hatch::Hatched;
+use super::{COLOURS, FAR, arrow, axis_max, beyond, draw_legend, draw_panels, plot_error, tick};
 use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
@@ -51,25 +52,30 @@ struct Scale {
     is_log: bool,
     low: f64,
     high: f64,
+    /// Ends of intervals above this are beyond the axis.
+    cut: f64,
 }
 
 impl Scale {
     fn of(panel: &Bars) -> Scale {
         let values = || panel.series.iter().flat_map(|(_, values)| values);
         let finite = || values().filter(|value| value.0.is_finite());
-        let max = axis_max(finite().map(|value| value.2));
+        // An interval that is far wider than the bars are high is cut.
+        let limit = FAR * axis_max(finite().map(|value| value.0));
+        let max = axis_max(finite().map(|value| value.2).filter(|high| *high <= limit));
+        let max = max.max(axis_max(finite().map(|value| value.0)));
         let smallest = finite().map(|value| value.0).fold(f64::INFINITY, f64::min);
         match smallest > 0.0 && max / smallest > WIDE {
             true => {
                 let low = smallest.log10().floor();
                 let high = max.log10();
                 // Room for the numbers above the bars, and for the legend.
-                Scale { is_log: true, low, high: high + (high - low) * 0.35 }
+                Scale { is_log: true, low, high: high + (high - low) * 0.35, cut: limit }
             }
             false => {
                 // A difference may be negative.
                 let min = finite().map(|value| value.1).fold(0.0, f64::min);
-                Scale { is_log: false, low: min * 1.1, high: max * 1.3 }
+                Scale { is_log: false, low: min * 1.1, high: max * 1.3, cut: limit }
             }
         }
     }
@@ -81,6 +87,11 @@ impl Scale {
     /// Where bars begin.
     fn base(self) -> f64 {
         if self.is_log { self.low } else { 0.0 }
+    }
+
+    /// The end of intervals that are cut, above the bars.
+    fn end(self) -> f64 {
+        self.low + (self.high - self.low) * 0.86
     }
 
     fn label(self, y: f64) -> String {
@@ -134,6 +145,11 @@ fn axes<'a, 'b>(
     Ok(chart)
 }
 
+/// The rectangle of a series in the legend.
+fn legend((x, y): (i32, i32), series: usize, colour: RGBColor) -> Hatched<(i32, i32)> {
+    Hatched { corners: [(x, y - 6), (x + 18, y + 6)], colour, series }
+}
+
 fn draw_stack(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
     panel: &Bars,
@@ -146,18 +162,21 @@ fn draw_stack(
     let groups = panel.groups.len();
     let sum = |group: usize| (0..panel.series.len()).map(|n| value(n, group)).sum::<f64>();
     let max = axis_max((0..groups).map(sum));
-    let mut chart = axes(area, panel, Scale { is_log: false, low: 0.0, high: max * 1.35 })?;
+    let mut chart =
+        axes(area, panel, Scale { is_log: false, low: 0.0, high: max * 1.35, cut: f64::INFINITY })?;
     for (n, ((name, _), colour)) in panel.series.iter().zip(COLOURS.iter()).enumerate() {
         let under = |group: usize| (0..n).map(|n| value(n, group)).sum::<f64>();
         // A rectangle without height is none.
         let bars = (0..groups).filter(|group| value(n, *group) > 0.0).map(|group| {
             let (left, low) = (group as f64 + 0.2, under(group));
             let corners = [(left, low), (left + 0.6, low + value(n, group))];
-            Rectangle::new(corners, colour.mix(0.85).filled())
+            Hatched { corners, colour: *colour, series: n }
         });
-        chart.draw_series(bars).map_err(plot_error)?.label(name).legend(move |(x, y)| {
-            Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled())
-        });
+        chart
+            .draw_series(bars)
+            .map_err(plot_error)?
+            .label(name)
+            .legend(move |at| legend(at, n, *colour));
     }
     let sums = (0..groups).map(|group| {
         let style = ("sans-serif", 12).into_font().color(&RGBColor(60, 60, 60));
@@ -197,21 +216,31 @@ fn draw_panel(
             .enumerate()
             .filter(|(_, value)| value.0.is_finite() && scale.at(value.0) != scale.base());
         let bar = |(group, value): (usize, &(f64, f64, f64))| {
-            Rectangle::new(
-                [(left(group), scale.base()), (left(group) + width * 0.92, scale.at(value.0))],
-                colour.mix(0.85).filled(),
-            )
+            let corners =
+                [(left(group), scale.base()), (left(group) + width * 0.92, scale.at(value.0))];
+            Hatched { corners, colour: *colour, series: n }
         };
-        chart.draw_series(seen.map(bar)).map_err(plot_error)?.label(name).legend(move |(x, y)| {
-            Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled())
-        });
+        chart
+            .draw_series(seen.map(bar))
+            .map_err(plot_error)?
+            .label(name)
+            .legend(move |at| legend(at, n, *colour));
         let middle = |group: usize| left(group) + width * 0.46;
         let ranges = values.iter().enumerate().filter(|(_, value)| value.2 > value.1);
         let ranges = ranges.map(|(group, v)| {
-            let [low, at, high] = [v.1, v.0, v.2].map(|value| scale.at(value));
+            let high = if v.2 > scale.cut { scale.end() } else { scale.at(v.2) };
+            let [low, at] = [v.1, v.0].map(|value| scale.at(value));
             ErrorBar::new_vertical(middle(group), low, at, high, BLACK.filled(), 6)
         });
         chart.draw_series(ranges).map_err(plot_error)?;
+        let cut = values.iter().enumerate().filter(|(_, v)| v.0.is_finite() && v.2 > scale.cut);
+        let arrows = cut.map(|(group, v)| {
+            let style = ("sans-serif", 11).into_font().color(&BLACK);
+            EmptyElement::at((middle(group), scale.end()))
+                + arrow(BLACK)
+                + Text::new(beyond(v.2), (7, 0), style)
+        });
+        chart.draw_series(arrows).map_err(plot_error)?;
         let labels = values.iter().enumerate().filter(|(_, value)| value.0.is_finite()).map(
             |(group, value)| {
                 let style = ("sans-serif", 12).into_font().color(&RGBColor(60, 60, 60));
@@ -223,9 +252,11 @@ fn draw_panel(
                     2
                 };
                 let above = (scale.high - scale.low) * 0.04;
+                // Beside an interval that is cut.
+                let top = if value.2 > scale.cut { value.0 } else { value.2.max(value.0) };
                 Text::new(
                     format!("{:.digits$}", value.0),
-                    (left(group), scale.at(value.2.max(value.0)) + above),
+                    (left(group), scale.at(top) + above),
                     style,
                 )
             },
@@ -255,6 +286,16 @@ mod tests {
     }
 
     #[test]
+    fn an_interval_far_above_all_bars_is_cut() {
+        let series = vec![("xdp".into(), vec![(1.0, 0.5, 1.5), (2.0, 1.0, 900.0)])];
+        let groups = ["1", "2"].map(String::from).into();
+        let scale =
+            Scale::of(&Bars { title: String::new(), y_label: String::new(), groups, series });
+        assert!(scale.high < 3.0 && scale.cut == 6.0, "{scale:?}");
+        assert!(scale.end() > 2.0 && scale.end() < scale.high, "{scale:?}");
+    }
+
+    #[test]
     fn bars_are_drawn_with_their_labels() {
         let folder = std::env::temp_dir().join(format!("martlet-bars-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -263,14 +304,15 @@ mod tests {
             y_label: "%".into(),
             groups: ["nothing", "sparse", "frequent"].map(String::from).into(),
             series: vec![
-                ("kernel".into(), vec![(1.0, 0.5, 1.5), (2.0, 2.0, 2.0), (f64::NAN, 0.0, 0.0)]),
+                ("kernel".into(), vec![(1.0, 0.5, 1.5), (2.0, 1.5, 40.0), (f64::NAN, 0.0, 0.0)]),
                 ("xdp".into(), vec![(0.0, 0.0, 0.0); 3]),
+                ("switch".into(), vec![(1.5, 1.5, 1.5); 3]),
             ],
         };
         draw_bars(&folder, "test", &[panel]).unwrap();
         let svg = std::fs::read_to_string(folder.join("test.svg")).unwrap();
         assert!(
-            ["nothing", "sparse", "frequent", "kernel", "xdp"]
+            ["nothing", "sparse", "frequent", "kernel", "xdp", "40.0"]
                 .iter()
                 .all(|text| svg.contains(text)),
             "{svg}"

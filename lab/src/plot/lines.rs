@@ -1,5 +1,8 @@
 //! Line plots.
-use super::{COLOURS, axis_max, draw_legend, draw_panels, plot_error, power_tick, tick};
+use super::{
+    COLOURS, arrow, axis_max, beyond, draw_legend, draw_panels, outlier_limit, plot_error,
+    power_tick, tick,
+};
 use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -84,6 +87,13 @@ fn draw_panel(
     axes: Axes,
     has_legend: bool,
 ) -> Result<()> {
+    // A logarithmic axis has room for all values.
+    let limit = match axes.log_y {
+        true => f64::INFINITY,
+        false => outlier_limit(panel.series.iter().flat_map(|s| &s.points).map(|p| p.1)),
+    };
+    let (panel, outliers) = without_outliers(panel, limit);
+    let panel = &panel;
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
     let x_max = axis_max(points().map(|p| p.0));
     let x_min = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
@@ -179,10 +189,51 @@ fn draw_panel(
             chart.draw_series(marks).map_err(plot_error)?;
         }
     }
+    let arrows = outliers.iter().map(|outlier| {
+        let colour = COLOURS[outlier.series % COLOURS.len()];
+        let style = ("sans-serif", 11).into_font().color(&colour);
+        EmptyElement::at((outlier.x, y_start + (y_max - y_start) * head))
+            + arrow(colour)
+            + Text::new(beyond(outlier.value), (7, 2), style)
+    });
+    chart.draw_series(arrows).map_err(plot_error)?;
     if !has_legend {
         return Ok(());
     }
     draw_legend(&mut chart, corner)
+}
+
+/// A value beyond the end of the y axis.
+struct Outlier {
+    series: usize,
+    x: f64,
+    value: f64,
+}
+
+/// A panel whose values are at most `limit`, and the values that are not. Intervals end at the
+/// largest of the other values.
+fn without_outliers(panel: &Panel, limit: f64) -> (Panel, Vec<Outlier>) {
+    let usual = |p: &&(f64, f64, f64, f64)| p.1 <= limit;
+    let all = || panel.series.iter().flat_map(|series| &series.points);
+    let end = match limit.is_finite() {
+        true => all().filter(usual).map(|p| p.3.min(limit)).fold(f64::NEG_INFINITY, f64::max),
+        false => f64::INFINITY,
+    };
+    let mut outliers = Vec::new();
+    let series = panel.series.iter().enumerate().map(|(n, series)| {
+        let far = series.points.iter().filter(|p| p.1 > limit);
+        outliers.extend(far.map(|p| Outlier { series: n, x: p.0, value: p.1 }));
+        let points = series.points.iter().filter(usual);
+        let points = points.map(|p| (p.0, p.1, p.2, p.3.min(end)));
+        Series { name: series.name.clone(), points: points.collect() }
+    });
+    let series = series.collect();
+    let title = match outliers.is_empty() {
+        true => panel.title.clone(),
+        false => format!("{} (arrows: values beyond the axis)", panel.title),
+    };
+    let (x_label, y_label) = (panel.x_label.clone(), panel.y_label.clone());
+    (Panel { title, x_label, y_label, series }, outliers)
 }
 
 /// The mark of the n-th series: a shape of its own, for readers who cannot distinguish colours.
@@ -275,6 +326,31 @@ mod tests {
         assert!(matches!(of(&[(0.0, 10.0), (10.0, 10.0)]), (_, SeriesLabelPosition::LowerRight)));
         let (head, _) = of(&[(0.0, 10.0), (0.1, 0.0), (9.9, 0.0), (10.0, 10.0)]);
         assert!(head > 1.1, "{head}");
+    }
+
+    #[test]
+    fn an_outlier_is_an_arrow_with_its_number() {
+        let folder = std::env::temp_dir().join(format!("martlet-outlier-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let point = |n: u32| {
+            let y = if n == 12 { 250.0 } else { 5.0 + f64::from(n % 4) };
+            (f64::from(n), y, y - 1.0, y + 1.0)
+        };
+        let panel = || Panel {
+            title: "loss".into(),
+            x_label: "seconds".into(),
+            y_label: "% lost".into(),
+            series: vec![Series { name: "kernel".into(), points: (0..24).map(point).collect() }],
+        };
+        let (usual, outliers) = without_outliers(&panel(), 24.0);
+        assert_eq!((usual.series[0].points.len(), outliers.len()), (23, 1));
+        draw(&folder, "outlier", &[panel()]).unwrap();
+        let svg = std::fs::read_to_string(folder.join("outlier.svg")).unwrap();
+        let numbers: Vec<&str> = svg.lines().map(str::trim).collect();
+        assert!(numbers.contains(&"250") && !numbers.contains(&"200"), "the axis ends below");
+        if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Plots as SVG, and as PNG for viewers without SVG.
 mod bars;
+mod hatch;
 mod lines;
 
 pub use bars::{Bars, draw_bars, draw_stacked};
@@ -60,6 +61,37 @@ fn draw_panels<P>(
     }
     std::fs::write(folder.join(format!("{name}.svg")), &svg)?;
     rasterise(&svg, &folder.join(format!("{name}.png")))
+}
+
+/// Fewest values among which outliers are found.
+const ENOUGH: usize = 20;
+/// An outlier is larger than this multiple of the 95th percentile.
+const FAR: f64 = 3.0;
+
+/// The value above which values are outliers; infinite without any. The axis ends below them.
+fn outlier_limit(values: impl Iterator<Item = f64>) -> f64 {
+    let mut all: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    all.sort_by(f64::total_cmp);
+    let (Some(last), true) = (all.last().copied(), all.len() >= ENOUGH) else {
+        return f64::INFINITY;
+    };
+    // Rounded down, so that one value of twenty can be an outlier.
+    let p95 = all[(all.len() - 1) * 95 / 100];
+    let limit = p95 * FAR;
+    if p95 > 0.0 && last > limit { limit } else { f64::INFINITY }
+}
+
+/// The number beside the arrow of a value beyond the end of an axis.
+fn beyond(value: f64) -> String {
+    match value {
+        100.0.. => format!("{value:.0}"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+/// An arrow upwards whose tip is at a point, in pixels.
+fn arrow(colour: RGBColor) -> Polygon<(i32, i32)> {
+    Polygon::new(vec![(0, 0), (-5, 8), (-1, 8), (-1, 15), (1, 15), (1, 8), (5, 8)], colour.filled())
 }
 
 /// The largest value; 1 where all are 0, so that the axis has labels.
@@ -123,6 +155,18 @@ fn rasterise(svg: &str, path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_far_above_the_others_is_an_outlier_and_the_end_of_a_curve_is_none() {
+        let usual = || (0..30).map(|n| 10.0 + f64::from(n % 3));
+        assert_eq!(outlier_limit(usual()), f64::INFINITY);
+        let limit = outlier_limit(usual().chain([300.0]));
+        assert!((30.0..=36.0).contains(&limit), "{limit}");
+        // Few points of a curve, and a curve that is 0 for most of its points.
+        assert_eq!(outlier_limit([0.0, 1.0, 40.0].into_iter()), f64::INFINITY);
+        let mostly = (0..40).map(|n| if n < 36 { 0.0 } else { f64::from(n) });
+        assert_eq!(outlier_limit(mostly), f64::INFINITY);
+    }
 
     #[test]
     fn an_axis_ends_at_the_largest_value() {
