@@ -49,7 +49,7 @@ request PUT operator/nas-security '{"ciphering": ["AES"], "integrity": ["AES"]}'
 [ "$MARTLET_LAB_DNN" = internet ] || fail "this script serves the data network internet alone"
 request PUT slices/default "{\"sst\": $sst${sd:+, \"sd\": \"$sd\"}}" > /dev/null
 request PUT data-networks/internet \
-    '{"ip_pool": "10.160.0.0/16", "dns": "9.9.9.9", "mtu": 1400}' > /dev/null
+    '{"ip_pool": "10.160.0.0/14", "dns": "9.9.9.9", "mtu": 1400}' > /dev/null
 n=0
 while [ "$n" -lt "$MARTLET_LAB_SUBSCRIBERS" ]; do
     request POST subscribers "{\"imsi\": \"$(imsi $n)\", \"key\": \"$MARTLET_LAB_KEY\",

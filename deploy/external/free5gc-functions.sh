@@ -50,14 +50,15 @@ udr: { path: $folder/martlet.db, key_file: $folder/operator.key }
 chf: { enabled: $(has smf && echo true || echo false) }
 amf: { $n2 }
 smf:
-  dnns: [{ name: $MARTLET_LAB_DNN, pool: 10.160.0.0/16 }]
+  dnns: [{ name: $MARTLET_LAB_DNN, pool: 10.160.0.0/14 }]
   upfs: [{ n4: "127.60.0.8:8805" }]
   n4: { bind: 127.60.0.7 }
 upf:
   n3: { address: "127.60.0.8:2152" }
-  n4: { address: "127.60.0.8:8805" }
+  n4: { address: "127.60.0.8:8805", sessions: 200000 }
+  kernel: { sessions: 200000 }
   n6: { interface: lab-external, mode: local }
-  dnns: [{ name: $MARTLET_LAB_DNN, pools: [10.160.0.0/16] }]
+  dnns: [{ name: $MARTLET_LAB_DNN, pools: [10.160.0.0/14] }]
 lmf: { user_plane: { enabled: false } }
 YAML
 printf 'key: %s\nopc: %s\n' "$MARTLET_LAB_KEY" "$MARTLET_LAB_OPC" |
@@ -147,7 +148,7 @@ if has smf; then
         addr: 127.60.0.8
         sNssaiUpfInfos:
           - sNssai: $slice
-            dnnUpfInfoList: [{ dnn: $MARTLET_LAB_DNN, pools: [{ cidr: 10.160.64.0/18 }] }]
+            dnnUpfInfoList: [{ dnn: $MARTLET_LAB_DNN, pools: [{ cidr: 10.162.0.0/15 }] }]
         interfaces:
           - { interfaceType: N3, endpoints: [127.60.0.8], networkInstances: [$MARTLET_LAB_DNN] }
     links: [{ A: gNB, B: UPF }]

@@ -131,7 +131,7 @@ version: 1.0.3
 description: measured by martlet-lab
 pfcp: { addr: 127.60.0.8, nodeID: 127.60.0.8, retransTimeout: 1s, maxRetrans: 3 }
 gtpu: { forwarder: gtp5g, ifList: [{ addr: 127.60.0.8, type: N3 }] }
-dnnList: [{ dnn: $dnn, cidr: 10.160.0.0/16 }]
+dnnList: [{ dnn: $dnn, cidr: 10.160.0.0/14 }]
 logger: { enable: true, level: warn, reportCaller: false }
 YAML
 run upf "$(program upf free5gc-upf)" -c "$folder/upfcfg.yaml"
@@ -155,7 +155,7 @@ start smf 1.0.7 16 -u "$folder/uerouting.yaml" << YAML
         addr: 127.60.0.8
         sNssaiUpfInfos:
           - sNssai: $slice
-            dnnUpfInfoList: [{ dnn: $dnn, pools: [{ cidr: 10.160.0.0/16 }] }]
+            dnnUpfInfoList: [{ dnn: $dnn, pools: [{ cidr: 10.160.0.0/14 }] }]
         interfaces: [{ interfaceType: N3, endpoints: [127.60.0.8], networkInstances: [$dnn] }]
     links: [{ A: gNB, B: UPF }]
   t3591: { enable: true, expireTime: 16s, maxRetryTimes: 3 }

@@ -30,14 +30,15 @@ oam: { socket: $folder/oam.sock, history: { path: $folder/history } }
 udr: { path: $folder/martlet.db, key_file: $folder/operator.key }
 amf: { n2: { bind: [$MARTLET_LAB_AMF] } }
 smf:
-  dnns: [{ name: $MARTLET_LAB_DNN, pool: 10.160.0.0/16 }]
+  dnns: [{ name: $MARTLET_LAB_DNN, pool: 10.160.0.0/14 }]
   upfs: [{ n4: "127.60.0.8:8805" }]
   n4: { bind: 127.60.0.7 }
 upf:
   n3: { address: "127.60.0.8:2152" }
-  n4: { address: "127.60.0.8:8805" }
+  n4: { address: "127.60.0.8:8805", sessions: 200000 }
+  kernel: { sessions: 200000 }
   n6: { interface: lab-external, mode: local }
-  dnns: [{ name: $MARTLET_LAB_DNN, pools: [10.160.0.0/16] }]
+  dnns: [{ name: $MARTLET_LAB_DNN, pools: [10.160.0.0/14] }]
 lmf: { user_plane: { enabled: false } }
 EOF
 printf 'key: %s\nopc: %s\n' "$MARTLET_LAB_KEY" "$MARTLET_LAB_OPC" |

@@ -82,7 +82,7 @@ start pcf 14 << YAML
 YAML
 
 ip tuntap add name ogstun mode tun 2> /dev/null || true
-ip addr add 10.160.0.1/16 dev ogstun 2> /dev/null || true
+ip addr add 10.160.0.1/14 dev ogstun 2> /dev/null || true
 ip link set ogstun up
 cat > "$folder/upf.yaml" << YAML
 logger: { level: warn }
@@ -90,7 +90,7 @@ global: { max: { ue: $((MARTLET_LAB_SUBSCRIBERS + 1024)) } }
 upf:
   pfcp: { server: [{ address: 127.60.0.8 }], client: { smf: [{ address: 127.60.0.7 }] } }
   gtpu: { server: [{ address: 127.60.0.8 }] }
-  session: [{ subnet: 10.160.0.0/16, gateway: 10.160.0.1, dev: ogstun }]
+  session: [{ subnet: 10.160.0.0/14, gateway: 10.160.0.1, dev: ogstun }]
   metrics: { server: [{ address: 127.60.0.8, port: 9090 }] }
 YAML
 run upf "$(program open5gs-upfd)" -c "$folder/upf.yaml"
@@ -100,7 +100,7 @@ start smf 16 << YAML
   gtpc: { server: [{ address: 127.60.0.16 }] }
   gtpu: { server: [{ address: 127.60.0.16 }] }
   metrics: { server: [{ address: 127.60.0.16, port: 9090 }] }
-  session: [{ subnet: 10.160.0.0/16, gateway: 10.160.0.1 }]
+  session: [{ subnet: 10.160.0.0/14, gateway: 10.160.0.1 }]
   dns: [9.9.9.9]
   mtu: 1400
   info: [{ s_nssai: [{ sst: $sst${sd:+, sd: $sd}, dnn: [$MARTLET_LAB_DNN] }] }]

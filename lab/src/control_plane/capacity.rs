@@ -35,7 +35,8 @@ async fn start<'a>(
         let ue = |gnb: &Gnb, n| Ok(gnb.new_ue(args.ue_config(n)?)?);
         return Ok(Loaded { core, gnb, session: args.session(), ue: Box::new(ue) });
     }
-    let setup = CoreSetup::prepare(&args.core, number, &name, args.many(), output.folder())?;
+    let setup = CoreSetup::prepare(&args.core, number, &name, args.many(), output.folder())?
+        .for_sessions(args.many());
     let core = setup.start(variant)?;
     wait_for_association(&core).await?;
     let gnb = connect_gnb(&setup, Samples::default(), 1).await?;

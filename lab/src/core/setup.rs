@@ -11,6 +11,8 @@ use std::time::Duration;
 pub(crate) const CORES: &str = "cores";
 /// Network functions of a core.
 const FUNCTIONS: usize = 10;
+/// Sessions beyond which a core needs a larger address pool and higher limits than the usual ones.
+const FEW: u64 = 60_000;
 /// Simultaneous procedures of an AMF without a limit: more than the UEs of any experiment that
 /// compares it.
 const UNLIMITED: u32 = 1000;
@@ -24,6 +26,8 @@ pub(super) const OPC: [u8; 16] = [0xcd; 16];
 pub(crate) struct CoreSetup {
     program: PathBuf,
     number: u8,
+    /// Sessions that it has to hold at the same time.
+    sessions: u64,
     folder: PathBuf,
     /// Sections of the configuration beyond the usual ones.
     more: String,
@@ -41,8 +45,14 @@ impl CoreSetup {
         folder: &Path,
     ) -> Result<CoreSetup> {
         let folder = folder.join(CORES).join(name);
-        let setup =
-            CoreSetup { program: core.program()?, number, folder, more: String::new(), api: None };
+        let setup = CoreSetup {
+            program: core.program()?,
+            number,
+            sessions: 0,
+            folder,
+            more: String::new(),
+            api: None,
+        };
         // A core restores the contexts that an earlier one has left in its folder.
         if setup.folder.exists() {
             std::fs::remove_dir_all(&setup.folder)?;
@@ -53,6 +63,11 @@ impl CoreSetup {
         let all: Option<Vec<_>> = (0..subscribers).map(|n| first.nth(n)).collect();
         Store::open(&store)?.add(&all.context("too many subscribers")?, false)?;
         Ok(setup)
+    }
+
+    /// With an address and a context for each of as many sessions at the same time.
+    pub(crate) fn for_sessions(self, sessions: u64) -> CoreSetup {
+        CoreSetup { sessions, ..self }
     }
 
     /// Adds sections to the configuration.
@@ -89,6 +104,15 @@ impl CoreSetup {
         self.folder.join("oam.sock")
     }
 
+    /// The pool of UE addresses. Larger ones are in a range of their own, and no two cores with one
+    /// run at the same time.
+    fn pool(&self) -> String {
+        match self.sessions {
+            ..=FEW => format!("10.{}.0.0/16", 45 + self.number),
+            _ => format!("10.{}.0.0/14", 64 + 4 * (self.number % 16)),
+        }
+    }
+
     fn yaml(&self, variant: Variant) -> String {
         let at = |host| self.address(host);
         // HTTP/2 is measured over TCP, as between machines.
@@ -98,16 +122,21 @@ impl CoreSetup {
         {
             text += &format!("  {name}: {}:7777\n", at(host));
         }
-        let pool = format!("10.{}.0.0/16", 45 + self.number);
+        let pool = self.pool();
         let api = self.api.as_deref().unwrap_or("enabled: false");
         text += &format!("oam: {{ socket: {:?}, api: {{ {api} }} }}\n", self.oam());
         text += &format!("fabric: {{ socket: {:?} }}\n", self.folder.join("sbi.sock"));
         text += &format!("udr: {{ path: {:?} }}\n", self.folder.join("martlet.db"));
-        text += &format!(
-            "upf:\n  n4: {{ address: \"{}:8805\" }}\n  n3: {{ address: \"{}:2152\" }}\n",
-            at(8),
-            at(8)
-        );
+        let upf = at(8);
+        let limit = match self.sessions {
+            ..=FEW => String::new(),
+            sessions => format!(", sessions: {}", 2 * sessions),
+        };
+        text += &format!("upf:\n  n4: {{ address: \"{upf}:8805\"{limit} }}\n");
+        text += &format!("  n3: {{ address: \"{upf}:2152\" }}\n");
+        if let Some(limit) = limit.strip_prefix(", ") {
+            text += &format!("  kernel: {{ {limit} }}\n");
+        }
         text += &format!("  n6: {{ interface: lab-n6-{}, mode: local }}\n", self.number);
         text += &format!("  dnns: [{{ name: internet, pools: [{pool}] }}]\n");
         text += &format!("smf:\n  dnns: [{{ name: internet, pool: {pool} }}]\n");
@@ -115,6 +144,9 @@ impl CoreSetup {
         // Cores run side by side here, and LCS-UPP would listen on one port for all of them.
         text += "lmf: { user_plane: { enabled: false } }\n";
         text += &format!("amf:\n  n2: {{ bind: [{}] }}\n", at(5));
+        if self.sessions > FEW {
+            text += &format!("  limits: {{ max_ues: {} }}\n", 2 * self.sessions);
+        }
         if variant.is_unlimited() {
             text += "  concurrency:\n";
             for kind in ["registration", "service_request", "pdu_session_establishment"] {
@@ -164,4 +196,47 @@ pub(crate) async fn wait_for_association(core: &CoreProcess) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup(number: u8, sessions: u64) -> CoreSetup {
+        CoreSetup {
+            program: PathBuf::new(),
+            number,
+            sessions,
+            folder: PathBuf::new(),
+            more: String::new(),
+            api: None,
+        }
+    }
+
+    #[test]
+    fn a_core_for_100_000_sessions_has_an_address_and_a_context_for_each() {
+        let large = setup(40, 100_000).yaml(Variant::Local);
+        let parts = [
+            "smf:\n  dnns: [{ name: internet, pool: 10.96.0.0/14 }]\n",
+            "  dnns: [{ name: internet, pools: [10.96.0.0/14] }]\n",
+            ":8805\", sessions: 200000 }\n",
+            "  kernel: { sessions: 200000 }\n",
+            "  limits: { max_ues: 200000 }\n",
+        ];
+        assert!(parts.iter().all(|part| large.contains(part)), "{large}");
+        // Others have the usual limits.
+        let small = setup(40, 1000).yaml(Variant::Local);
+        assert!(small.contains("pool: 10.85.0.0/16 }"), "{small}");
+        assert!(!small.contains("sessions:") && !small.contains("max_ues"), "{small}");
+    }
+
+    #[test]
+    fn pools_of_many_sessions_do_not_overlap_that_of_another_core() {
+        for number in 0..u8::MAX - 45 {
+            let octet = |pool: String| pool.split('.').nth(1).unwrap().parse::<u8>().unwrap();
+            let large = octet(setup(number, 100_000).pool());
+            // Of another core of the same run, which is 10.160.0.0/14 in deploy/external.
+            assert!((64..=124).contains(&large) && large.is_multiple_of(4), "{number}: {large}");
+        }
+    }
 }

@@ -126,7 +126,8 @@ impl Ran {
 async fn measure(program: &CoreArgs, ues: u64, storm: u64, output: &mut Output) -> Result<()> {
     let mut progress = Progress::new("UEs", 2 * ues);
     // One process: storm, rate, memory, restart of the core.
-    let setup = CoreSetup::prepare(program, 70, "scale-local", ues, output.folder())?;
+    let setup =
+        CoreSetup::prepare(program, 70, "scale-local", ues, output.folder())?.for_sessions(ues);
     let core = setup.start(Variant::Local)?;
     wait_for_association(&core).await?;
     let mut ran = Ran { gnb: connect_gnb(&setup, Samples::default(), 1).await?, ues: Vec::new() };
@@ -176,7 +177,8 @@ async fn measure(program: &CoreArgs, ues: u64, storm: u64, output: &mut Output) 
     core.stop()?;
 
     // One process each: SMF and AMF are killed one after the other.
-    let setup = CoreSetup::prepare(program, 71, "scale-fabric", ues, output.folder())?;
+    let setup =
+        CoreSetup::prepare(program, 71, "scale-fabric", ues, output.folder())?.for_sessions(ues);
     let core = setup.start(Variant::Fabric)?;
     wait_for_association(&core).await?;
     let mut ran = Ran { gnb: connect_gnb(&setup, Samples::default(), 1).await?, ues: Vec::new() };
