@@ -27,6 +27,9 @@ use rand::{SeedableRng, rngs::StdRng};
 use server::Server;
 pub(crate) use statistics::Interval;
 
+/// Rounds of the paper. A shorter run judges no promise.
+const ROUNDS: usize = 1000;
+
 /// Measures the transport time of LCS-UPP: from the creation of an uplink message to the verified
 /// downlink answer.
 #[derive(Debug, Clone, Args)]
@@ -42,7 +45,7 @@ pub struct LcsUppArgs {
     #[arg(long, value_delimiter = ',')]
     pub sizes: Vec<usize>,
     /// Rounds for each channel and size (1,000 in the paper)
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = ROUNDS)]
     pub rounds: usize,
     /// Connections to measure the setup time with
     #[arg(long, default_value_t = 50)]
@@ -134,7 +137,8 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     );
     let radio = path::radio(&args.radio, args.run.seed)?;
     namespace::enter_new()?;
-    let mut output = Output::create("lcs-upp", &args.run, "channel,n,round,transport_time_ms")?;
+    let mut output = Output::create("lcs-upp", &args.run, "channel,n,round,transport_time_ms")?
+        .short(args.rounds < ROUNDS);
     let conditions = match args.realtime {
         true => martlet_lcs_realtime::enter(Wanted::ALL)?,
         false => Conditions::now(),
