@@ -6,16 +6,22 @@ use crate::stats::{median, quantile};
 use crate::{Figure, Output};
 use anyhow::{Context, Result};
 
-/// Median, 99th percentile and core time of each point.
-pub(super) fn of_points(points: &[Point], metrics: &[Metric], output: &mut Output) -> Result<()> {
+/// Median, 99th percentile and core time of each point. `suffix` is added to the name of each
+/// latency.
+pub(super) fn of_points(
+    points: &[Point],
+    suffix: &str,
+    metrics: &[Metric],
+    output: &mut Output,
+) -> Result<()> {
     for point in points {
         for &metric in metrics {
             let latencies = || point.rounds.iter().flat_map(|round| round.of(metric));
             let all: Vec<f64> = latencies().map(|l| l.latency).collect();
             let core: Vec<f64> = latencies().map(|l| l.core).collect();
-            let id = |statistic: &str| {
-                format!("{}.{}.ues{}.{statistic}", metric.name(), point.variant.name(), point.ues)
-            };
+            let (name, variant) = (metric.name(), point.variant.name());
+            let id =
+                |statistic: &str| format!("{name}{suffix}.{variant}.ues{}.{statistic}", point.ues);
             let p50 = median(&all).context("no samples")?;
             let p99 = quantile(&all, 0.99).context("no samples")?;
             output.figure(Figure::of(id("p50"), "ms", p50));

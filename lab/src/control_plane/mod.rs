@@ -45,6 +45,10 @@ pub struct ControlPlaneArgs {
     /// Rounds for each number of UEs
     #[arg(long)]
     pub rounds: Option<u32>,
+    /// Also measure one and five simultaneous UEs with this round trip of RRC messages over the
+    /// radio, in milliseconds (0: not measured)
+    #[arg(long, default_value_t = 0.0, value_name = "MS", value_parser = radio_ms)]
+    pub radio_ms: f64,
     /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
@@ -60,8 +64,34 @@ struct Point {
     rounds: Vec<round::Latencies>,
 }
 
+/// Numbers of simultaneous UEs that are also measured with a delay over the radio.
+pub(crate) const RADIO_UES: [u32; 2] = [1, 5];
+/// Most rounds with it: they last longer, and differ less.
+const RADIO_ROUNDS: u32 = 30;
+/// The longest round trip over the radio: UEs repeat their messages after seconds.
+const MAX_RADIO_MS: f64 = 1000.0;
+
+/// What is added to the name of a latency that has a delay over the radio.
+const RADIO: &str = "_radio";
+
+/// The rounds of all points, and those with a delay over the radio.
+type Points = (Vec<Point>, Vec<Point>);
+
+pub(crate) fn radio_ms(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+    match (0.0..=MAX_RADIO_MS).contains(&value) {
+        true => Ok(value),
+        false => Err(format!("between 0 and {MAX_RADIO_MS}")),
+    }
+}
+
 /// Rounds before each point that are not counted. They open connections and fill caches.
 const WARM_UP: u32 = 3;
+
+/// Rounds at a point of a run with claims.
+fn full_rounds(ues: u32) -> u32 {
+    if ues == 1 { 200 } else { 30 }
+}
 
 impl ControlPlaneArgs {
     /// Rounds at a point. Rounds with one UE are short, so there are more of them.
@@ -69,9 +99,13 @@ impl ControlPlaneArgs {
         self.rounds.unwrap_or(match (self.run.quick, ues) {
             (true, ..4) => 20,
             (true, _) => 4,
-            (false, 1) => 200,
-            (false, _) => 30,
+            (false, _) => full_rounds(ues),
         })
+    }
+
+    /// Whether a point has fewer rounds than the promises of SPECIFICATION.md are about.
+    fn is_short(&self) -> bool {
+        self.ues.iter().any(|ues| self.rounds_of(*ues) < full_rounds(*ues))
     }
 
     /// UEs that register one after the other.
@@ -115,11 +149,12 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
         namespace::enter_new()?;
     }
     let header = "procedure,sbi,ues,round,subject,latency_us,total_us,core_us";
-    let mut output = Output::create("control-plane", &args.run, header)?;
+    let mut output = Output::create("control-plane", &args.run, header)?.short(args.is_short());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let points = points(args, max_ues, &mut output).await?;
-        figures::of_points(&points, &args.metrics(), &mut output)?;
+        let (points, with_radio) = points(args, max_ues, &mut output).await?;
+        figures::of_points(&points, "", &args.metrics(), &mut output)?;
+        figures::of_points(&with_radio, RADIO, &args.metrics(), &mut output)?;
         figures::compare(&points, &args.metrics(), &mut output)?;
         start_up::measure(args, &mut output).await?;
         capacity::measure(args, &mut output).await
@@ -131,42 +166,99 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
 
 /// Measures the latencies at every point. The cores of all variants run side by side and rounds
 /// alternate between them, so that disturbances of the machine affect all of them alike.
-async fn points(args: &ControlPlaneArgs, max_ues: u32, output: &mut Output) -> Result<Vec<Point>> {
+async fn points(args: &ControlPlaneArgs, max_ues: u32, output: &mut Output) -> Result<Points> {
     let mut testbeds = Vec::new();
     for (index, variant) in args.sbi.iter().enumerate() {
         let started = Testbed::start(args, *variant, index as u8, max_ues, output.folder()).await;
         testbeds.push(started.with_context(|| format!("the core with {}", variant.title()))?);
     }
-    let mut random = StdRng::seed_from_u64(args.run.seed);
-    let mut order: Vec<usize> = (0..testbeds.len()).collect();
-    let rounds: u32 = args.ues.iter().map(|ues| args.rounds_of(*ues) + WARM_UP).sum();
-    let mut progress = Progress::new("rounds", u64::from(rounds));
-    let mut points = Vec::new();
+    let delayed = || RADIO_UES.into_iter().filter(|ues| args.radio_ms > 0.0 && *ues <= max_ues);
+    let radio_rounds = |ues: u32| args.rounds_of(ues).min(RADIO_ROUNDS);
+    let rounds = args.ues.iter().map(|ues| args.rounds_of(*ues) + WARM_UP).sum::<u32>()
+        + delayed().map(|ues| radio_rounds(ues) + WARM_UP).sum::<u32>();
+    let mut run = Run {
+        testbeds: &testbeds,
+        random: StdRng::seed_from_u64(args.run.seed),
+        order: (0..testbeds.len()).collect(),
+        progress: Progress::new("rounds", u64::from(rounds)),
+        output,
+    };
+    let (mut points, mut with_radio) = (Vec::new(), Vec::new());
     for &ues in &args.ues {
-        let mut at_ues: Vec<Point> = testbeds
-            .iter()
-            .map(|testbed| Point { variant: testbed.variant, ues, rounds: Vec::new() })
-            .collect();
-        for number in 0..args.rounds_of(ues) + WARM_UP {
-            order.shuffle(&mut random);
-            for &index in &order {
-                let testbed = &testbeds[index];
+        points.append(&mut run.point(ues, args.rounds_of(ues), "").await?);
+    }
+    testbeds.iter().for_each(|testbed| testbed.set_radio(args.radio_ms));
+    for ues in delayed() {
+        with_radio.append(&mut run.point(ues, radio_rounds(ues), RADIO).await?);
+    }
+    run.progress.done();
+    for testbed in testbeds {
+        testbed.stop().await?;
+    }
+    Ok((points, with_radio))
+}
+
+/// Rounds of all cores.
+struct Run<'a> {
+    testbeds: &'a [Testbed],
+    random: StdRng,
+    order: Vec<usize>,
+    progress: Progress,
+    output: &'a mut Output,
+}
+
+impl Run<'_> {
+    /// Runs the rounds of one number of UEs. `suffix` is added to the name of each latency.
+    async fn point(&mut self, ues: u32, rounds: u32, suffix: &str) -> Result<Vec<Point>> {
+        let of = |testbed: &Testbed| Point { variant: testbed.variant, ues, rounds: Vec::new() };
+        let mut points: Vec<Point> = self.testbeds.iter().map(of).collect();
+        for number in 0..rounds + WARM_UP {
+            self.order.shuffle(&mut self.random);
+            for &index in &self.order {
+                let testbed = &self.testbeds[index];
                 let round = round::run(testbed, ues as usize).await;
                 let round = round.with_context(|| {
                     format!("{ues} simultaneous UEs, {}", testbed.variant.title())
                 })?;
                 if number >= WARM_UP {
-                    round.write(output, testbed.variant, ues, number - WARM_UP)?;
-                    at_ues[index].rounds.push(round);
+                    let at = (testbed.variant, ues, number - WARM_UP);
+                    round.write(self.output, suffix, at)?;
+                    points[index].rounds.push(round);
                 }
             }
-            progress.step(&format!("{ues} simultaneous UEs"));
+            self.progress.step(&format!("{ues} simultaneous UEs"));
         }
-        points.append(&mut at_ues);
+        Ok(points)
     }
-    progress.done();
-    for testbed in testbeds {
-        testbed.stop().await?;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        args: ControlPlaneArgs,
     }
-    Ok(points)
+
+    fn args(words: &str) -> Result<ControlPlaneArgs, clap::Error> {
+        Ok(Program::try_parse_from(["lab"].into_iter().chain(words.split_whitespace()))?.args)
+    }
+
+    #[test]
+    fn a_run_with_fewer_rounds_than_usual_is_short() {
+        let is_short = |words| args(words).unwrap().is_short();
+        assert!(!is_short("") && !is_short("--rounds 200") && !is_short("--ues 8 --rounds 30"));
+        assert!(is_short("--rounds 30") && is_short("--ues 8 --rounds 29") && is_short("--quick"));
+    }
+
+    #[test]
+    fn a_round_trip_over_the_radio_is_of_milliseconds() {
+        assert_eq!(args("--radio-ms 12.5").unwrap().radio_ms, 12.5);
+        for wrong in ["-1", "20000", "x", "NaN"] {
+            assert!(args(&format!("--radio-ms={wrong}")).is_err(), "{wrong}");
+        }
+    }
 }

@@ -21,6 +21,10 @@ pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> 
         let table = table(output, args, metric);
         output.text(&table);
     }
+    if args.radio_ms > 0.0 {
+        let table = with_radio(output, args);
+        output.text(&table);
+    }
     let table = start_and_size(output, args);
     output.text(&table);
     output.text(PAPER);
@@ -72,6 +76,34 @@ fn table(output: &Output, args: &ControlPlaneArgs, metric: Metric) -> String {
             let _ = write!(text, " {} |", cell(output.find(&id)));
         }
         text.push('\n');
+    }
+    text
+}
+
+/// Latencies with a delay over the radio, and the core's share.
+fn with_radio(output: &Output, args: &ControlPlaneArgs) -> String {
+    let mut text = format!(
+        "## With {} ms for each RRC round trip\n\nThe simulated UEs and gNBs wait for their RRC \
+         messages, each UE for itself.\n\n| procedure, simultaneous UEs |",
+        args.radio_ms
+    );
+    for variant in &args.sbi {
+        let _ = write!(text, " {} | core |", variant.title());
+    }
+    let _ = write!(text, "\n| --- |{}\n", " --- | --- |".repeat(args.sbi.len()));
+    for metric in args.metrics() {
+        for ues in super::RADIO_UES {
+            let _ = write!(text, "| {}, {ues} |", metric.title());
+            for variant in &args.sbi {
+                let find = |statistic: &str| {
+                    let (name, variant) = (metric.name(), variant.name());
+                    output.find(&format!("{name}{}.{variant}.ues{ues}.{statistic}", super::RADIO))
+                };
+                let core = find("core_p50").map_or("–".into(), |f| format!("{:.3}", f.value));
+                let _ = write!(text, " {} | {core} |", cell(find("p50")));
+            }
+            text.push('\n');
+        }
     }
     text
 }

@@ -64,15 +64,14 @@ impl Latencies {
     pub(super) fn write(
         &self,
         output: &mut Output,
-        variant: Variant,
-        ues: u32,
-        round: u32,
+        suffix: &str,
+        (variant, ues, round): (Variant, u32, u32),
     ) -> Result<()> {
         for l in &self.0 {
             let (metric, sbi) = (l.metric.name(), variant.name());
             let (latency, total, core) = (l.latency * 1e3, l.total * 1e3, l.core * 1e3);
             output.row(format_args!(
-                "{metric},{sbi},{ues},{round},{},{latency:.1},{total:.1},{core:.1}",
+                "{metric}{suffix},{sbi},{ues},{round},{},{latency:.1},{total:.1},{core:.1}",
                 l.subject
             ))?;
         }

@@ -8,6 +8,7 @@ use crate::core::{
 use anyhow::Result;
 use martlet_ran::{Gnb, PduSessionRequest, Samples, Ue};
 use std::path::Path;
+use std::time::Duration;
 
 /// Connects the n-th gNB, from 1, with N3.
 pub(crate) async fn connect_gnb(setup: &CoreSetup, samples: Samples, number: u8) -> Result<Gnb> {
@@ -113,6 +114,13 @@ impl Testbed {
     /// What the core uses now, all processes together.
     pub(super) fn usage(&self) -> Usage {
         self.core.usage().unwrap_or_default()
+    }
+
+    /// Sets the round trip of RRC messages in milliseconds.
+    pub(super) fn set_radio(&self, ms: f64) {
+        let round_trip = Duration::from_secs_f64(ms / 1e3);
+        self.gnb.set_rrc_round_trip(round_trip);
+        self.target_gnb.set_rrc_round_trip(round_trip);
     }
 
     pub(super) async fn stop(self) -> Result<()> {

@@ -15,14 +15,12 @@ const UNLIMITED: [(&str, &str); 2] =
 const BASELINE: &str = "external";
 /// Numbers of UEs of figure 8.
 const UES: [u32; 5] = [4, 8, 16, 32, 64];
-/// Procedures of figures 6 and 7, and the round trips over the radio that each has: RRC set-up,
-/// authentication, NAS security, RRC security, and RRC reconfiguration with the answer; of the
-/// session, the request and the reconfiguration.
-const CASES: [(&str, &str, u32, f64); 4] = [
-    ("registration", "registration, 1 UE", 1, 5.0),
-    ("pdu_session", "PDU session, 1 UE", 1, 2.0),
-    ("registration", "registration, 5 UEs", 5, 5.0),
-    ("pdu_session", "PDU session, 5 UEs", 5, 2.0),
+/// Procedures of figures 6 and 7, with their numbers of UEs.
+const CASES: [(&str, &str, u32); 4] = [
+    ("registration", "registration, 1 UE", 1),
+    ("pdu_session", "PDU session, 1 UE", 1),
+    ("registration", "registration, 5 UEs", 5),
+    ("pdu_session", "PDU session, 5 UEs", 5),
 ];
 
 pub(super) fn arguments(args: &ReproduceArgs) -> Vec<String> {
@@ -33,6 +31,7 @@ pub(super) fn arguments(args: &ReproduceArgs) -> Vec<String> {
         words.extend(["--ues", "1,4,5", "--rounds", "1", "--many", "5"]);
     }
     let mut words: Vec<String> = words.into_iter().map(String::from).collect();
+    words.extend(["--radio-ms".into(), args.radio_ms.to_string()]);
     if let Some(script) = &args.baseline {
         // The address and the slice of the scripts in deploy/external.
         let core = ["--core", "both", "--amf", "127.60.0.5", "--slice", "1-010203"];
@@ -61,13 +60,13 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
         Mark::OtherTestbed,
         "UE and RAN are simulated, and Martlet's two SBIs stand for free5GC's and L25GC+'s.",
     );
-    let ratios = CASES.map(|(what, _, ues, _)| {
+    let ratios = CASES.map(|(what, _, ues)| {
         results.ratio(&core(what, KERNEL.0, ues), &core(what, SHARED.0, ues))
     });
     let groups: Vec<String> =
         ["reg., 1 UE", "session, 1 UE", "reg., 5 UEs", "session, 5 UEs"].map(String::from).into();
     let bars = |variant: &str| {
-        let bar = |(what, _, ues, _): &(&str, &str, u32, f64)| {
+        let bar = |(what, _, ues): &(&str, &str, u32)| {
             results.interval(&core(what, variant, *ues)).unwrap_or(NO_BAR)
         };
         CASES.iter().map(bar).collect::<Vec<_>>()
@@ -82,11 +81,11 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
     if let Some(name) = &baseline {
         // Another core may send other messages meanwhile, which end the gNB's wait: the whole
         // latency is compared, of which the simulated UE and gNB are a small part.
-        let bar = |(what, _, ues, _): &(&str, &str, u32, f64)| {
+        let bar = |(what, _, ues): &(&str, &str, u32)| {
             results.interval(&total(what, BASELINE, *ues)).unwrap_or(NO_BAR)
         };
         latencies.push((format!("{name}, whole latency"), CASES.iter().map(bar).collect()));
-        let ratios = CASES.map(|(what, _, ues, _)| {
+        let ratios = CASES.map(|(what, _, ues)| {
             results.ratio(&total(what, BASELINE, ues), &total(what, SHARED.0, ues))
         });
         over_shared.push((format!("{name} over Martlet's shared memory"), flat(ratios)));
@@ -110,7 +109,7 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
             series: over_shared,
         },
     ]);
-    for ((_, what, ..), ratio) in CASES.iter().zip(ratios) {
+    for ((_, what, _), ratio) in CASES.iter().zip(ratios) {
         six.here(what, ratio);
     }
     six.like = "Like the paper, shared memory is compared with HTTP/2 for the same functions in \
@@ -122,42 +121,44 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
         "l25gc-7",
         "L25GC+, figure 7: total latency with UE and RAN",
         Mark::ModelledPart,
-        "The time over the radio is a model: round trips of each procedure, --radio-ms each.",
+        "The radio is a model: UEs and gNBs of the simulator wait --radio-ms for each RRC round \
+         trip.",
     );
+    let with_radio = |what: &str, variant: &str, ues: u32, statistic: &str| {
+        format!("{what}_radio.{variant}.ues{ues}.{statistic}")
+    };
     let parts = |ues: u32| {
         let cases = || CASES.iter().filter(move |case| case.2 == ues);
-        let each = |of: &dyn Fn(&str, &str, f64) -> Option<f64>| -> Vec<(f64, f64, f64)> {
-            let values = cases().flat_map(|(what, _, _, trips)| {
-                [KERNEL, SHARED].map(|(variant, _)| of(what, variant, *trips))
-            });
+        let each = |of: &dyn Fn(&str, &str) -> Option<f64>| -> Vec<(f64, f64, f64)> {
+            let values =
+                cases().flat_map(|(what, ..)| [KERNEL, SHARED].map(|(sbi, _)| of(what, sbi)));
             values.map(|v| v.map_or(NO_BAR, |v| (v, v, v))).collect()
         };
-        let cn = each(&|what, variant, _| results.value(&core(what, variant, ues)));
-        let ran = each(&|what, variant, trips| {
-            let own = results.value(&total(what, variant, ues))?
-                - results.value(&core(what, variant, ues))?;
-            Some(own.max(0.0) + trips * args.radio_ms)
-        });
+        let core = |what: &str, sbi: &str| results.value(&with_radio(what, sbi, ues, "core_p50"));
+        let whole = |what: &str, sbi: &str| results.value(&with_radio(what, sbi, ues, "p50"));
+        let ran = |what: &str, sbi: &str| Some((whole(what, sbi)? - core(what, sbi)?).max(0.0));
         Bars {
             title: format!("total latency, {ues} UE{}", if ues == 1 { "" } else { "s" }),
             y_label: "ms".into(),
             groups: ["reg., HTTP/2", "reg., shared", "session, HTTP/2", "session, shared"]
                 .map(String::from)
                 .into(),
-            series: vec![("CN".into(), cn), ("UE and RAN (modelled part)".into(), ran)],
+            series: vec![
+                ("CN".into(), each(&core)),
+                ("UE and RAN (modelled part)".into(), each(&ran)),
+            ],
         }
     };
     seven.drawing = Drawing::Stacked(vec![parts(1), parts(5)]);
-    for (what, title, ues, trips) in CASES {
-        let of = |variant: &str| {
-            Some(results.value(&total(what, variant, ues))? + trips * args.radio_ms)
-        };
-        let ratio = of(KERNEL.0).zip(of(SHARED.0)).map(|(kernel, shared)| kernel / shared);
+    for (what, title, ues) in CASES {
+        let of = |variant: &str| with_radio(what, variant, ues, "p50");
+        let ratio = results.ratio(&of(KERNEL.0), &of(SHARED.0));
         seven.here(&format!("{title}, with RAN"), ratio);
     }
     seven.like = format!(
-        "The paper finds that UE and RAN hide most of what the SBI saves. The paper gives no \
-         delay of its radio in its text; {} ms for a round trip are assumed here.",
+        "The paper finds that UE and RAN hide most of what the SBI saves. Five UEs wait at the \
+         same time, while the core serves them one after the other, as on the paper's radio. The \
+         paper gives no delay of its radio in its text; {} ms for a round trip are assumed here.",
         args.radio_ms
     );
 

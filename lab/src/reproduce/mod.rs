@@ -20,6 +20,7 @@ mod xupfpi;
 
 use crate::core::CoreArgs;
 use crate::plot::{Axes, Bars, Panel, draw_bars, draw_scaled, draw_stacked};
+use crate::control_plane::radio_ms;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use results::Results;
@@ -73,8 +74,8 @@ pub struct ReproduceArgs {
     /// Seconds of each trial of the switch; RFC 2544 requires 60
     #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
     pub trial: f64,
-    /// Milliseconds of a round trip over the radio in figure 7 of L25GC+
-    #[arg(long, default_value_t = 20.0, value_name = "MS")]
+    /// Milliseconds of a round trip of RRC messages in figure 7 of L25GC+
+    #[arg(long, default_value_t = 20.0, value_name = "MS", value_parser = radio_ms)]
     pub radio_ms: f64,
     /// Program that starts free5GC for L25GC+, such as deploy/external/free5gc-functions.sh; it is
     /// measured in alternating rounds of the same run
