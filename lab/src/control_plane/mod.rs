@@ -4,6 +4,7 @@ mod capacity;
 mod compare;
 mod figures;
 mod metric;
+mod position;
 mod report;
 mod round;
 mod sandbox;
@@ -157,11 +158,26 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
         figures::of_points(&with_radio, RADIO, &args.metrics(), &mut output)?;
         figures::compare(&points, &args.metrics(), &mut output)?;
         start_up::measure(args, &mut output).await?;
-        capacity::measure(args, &mut output).await
+        capacity::measure(args, &mut output).await?;
+        // A core of another vendor has no `martlet locate`, and a selection of procedures is not
+        // about positions.
+        if args.procedures.is_empty() && args.sbi.iter().any(|sbi| *sbi != Variant::External) {
+            position(args, &mut output).await;
+        }
+        anyhow::Ok(())
     })?;
     report::write(&mut output, args)?;
     std::fs::remove_dir_all(output.folder().join(CORES))?;
     output.finish()
+}
+
+/// Measures the time of a position. Without it the report has the reason: the UE needs a network
+/// namespace with a name.
+async fn position(args: &ControlPlaneArgs, output: &mut Output) {
+    if let Err(error) = position::measure(args, output).await {
+        tracing::warn!(error = format!("{error:#}"), "positions not measured");
+        output.text(&format!("A position by E-CID was not measured: {error:#}.\n"));
+    }
 }
 
 /// Measures the latencies at every point. The cores of all variants run side by side and rounds

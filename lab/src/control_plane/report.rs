@@ -27,6 +27,14 @@ pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> 
     }
     let table = start_and_size(output, args);
     output.text(&table);
+    if let Some(position) = output.find("position.local.e_cid.p50") {
+        let text = format!(
+            "A position by E-CID over the user plane took {} ms in one process, as `martlet \
+             locate` prints it.\n",
+            cell(Some(position))
+        );
+        output.text(&text);
+    }
     output.text(PAPER);
     for (name, statistic, title) in
         [("latency", "p50", ""), ("core-time", "core_p50", "core time of ")]

@@ -33,6 +33,8 @@ pub(crate) struct CoreSetup {
     more: String,
     /// The northbound API: members of `oam.api`.
     api: Option<String>,
+    /// Members of `lmf`, for a core with positioning over the user plane.
+    lmf: Option<String>,
 }
 
 impl CoreSetup {
@@ -52,6 +54,7 @@ impl CoreSetup {
             folder,
             more: String::new(),
             api: None,
+            lmf: None,
         };
         // A core restores the contexts that an earlier one has left in its folder.
         if setup.folder.exists() {
@@ -97,10 +100,27 @@ impl CoreSetup {
     }
 
     fn config(&self) -> PathBuf {
-        self.folder.join("martlet.yaml")
+        self.file("martlet.yaml")
     }
 
-    fn oam(&self) -> PathBuf {
+    /// A file in the core's folder.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The UPF's own address on N6.
+    pub(crate) fn gateway(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 45 + self.number, 0, 1)
+    }
+
+    /// With these members of `lmf`. One core with positioning over the user plane can run at a
+    /// time.
+    pub(crate) fn with_positioning(&self, lmf: &str) -> CoreSetup {
+        CoreSetup { lmf: Some(lmf.into()), ..self.clone() }
+    }
+
+    /// The socket of OAM.
+    pub(crate) fn oam(&self) -> PathBuf {
         self.folder.join("oam.sock")
     }
 
@@ -142,7 +162,8 @@ impl CoreSetup {
         text += &format!("smf:\n  dnns: [{{ name: internet, pool: {pool} }}]\n");
         text += &format!("  upfs: [{{ n4: \"{}:8805\" }}]\n  n4: {{ bind: {} }}\n", at(8), at(7));
         // Cores run side by side here, and LCS-UPP would listen on one port for all of them.
-        text += "lmf: { user_plane: { enabled: false } }\n";
+        let lmf = self.lmf.as_deref().unwrap_or("user_plane: { enabled: false }");
+        text += &format!("lmf: {{ {lmf} }}\n");
         text += &format!("amf:\n  n2: {{ bind: [{}] }}\n", at(5));
         if self.sessions > FEW {
             text += &format!("  limits: {{ max_ues: {} }}\n", 2 * self.sessions);
@@ -210,6 +231,7 @@ mod tests {
             folder: PathBuf::new(),
             more: String::new(),
             api: None,
+            lmf: None,
         }
     }
 
