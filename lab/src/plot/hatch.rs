@@ -36,7 +36,9 @@ impl<C, DB: DrawingBackend> Drawable<DB> for Hatched<C> {
         let upper_left = (a.0.min(b.0), a.1.min(b.1));
         let lower_right = (a.0.max(b.0), a.1.max(b.1));
         backend.draw_rect(upper_left, lower_right, &self.colour.mix(0.85), true)?;
-        for [from, to] in lines(upper_left, lower_right, self.series) {
+        // A line without length is none.
+        let lines = lines(upper_left, lower_right, self.series);
+        for [from, to] in lines.into_iter().filter(|[from, to]| from != to) {
             backend.draw_line(from, to, &WHITE.mix(0.9))?;
         }
         backend.draw_rect(upper_left, lower_right, &self.colour, false)
