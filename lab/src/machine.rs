@@ -1,8 +1,14 @@
 //! The machine on which an experiment runs.
 use serde_json::{Value, json};
 
-/// CPU model, number of CPUs, memory, kernel with its preemption, and version and build of this
-/// program.
+/// The model of this machine, if it is a board: it has a device tree.
+pub fn board() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/device-tree/model").ok()?;
+    Some(text.trim_end_matches('\0').into())
+}
+
+/// CPU model, number of CPUs, memory, kernel with its preemption, version and build of this
+/// program, and the model of a board.
 pub fn describe() -> Value {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
@@ -13,7 +19,7 @@ pub fn describe() -> Value {
     let version = read("/proc/version");
     let preemption = version.split(' ').find(|word| word.starts_with("PREEMPT")).unwrap_or("none");
     let cpus = std::thread::available_parallelism().map_or(0, usize::from);
-    json!({
+    let mut all = json!({
         "cpu": field(&read("/proc/cpuinfo"), "model name"),
         "cpus": cpus,
         "memory": field(&read("/proc/meminfo"), "MemTotal"),
@@ -21,5 +27,9 @@ pub fn describe() -> Value {
         "preemption": preemption,
         "martlet": env!("CARGO_PKG_VERSION"),
         "build": if cfg!(debug_assertions) { "debug" } else { "release" },
-    })
+    });
+    if let Some(model) = board() {
+        all["board"] = model.into();
+    }
+    all
 }

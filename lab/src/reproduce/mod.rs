@@ -7,22 +7,25 @@
 //! | file | content |
 //! | --- | --- |
 //! | `paper` | the papers' values |
+//! | `mark` | how true to the paper a figure is |
 //! | `results` | the results of an experiment, from its files |
 //! | `l25gc`, `xupfpi`, `switch`, `lcs_upp` | the figures of each paper |
 //! | `report` | report.html, report.pdf, summary.json, raw.csv |
 mod l25gc;
 mod lcs_upp;
+mod mark;
 pub mod paper;
 mod report;
 mod results;
 mod switch;
 mod xupfpi;
 
+use crate::control_plane::radio_ms;
 use crate::core::CoreArgs;
 use crate::plot::{Axes, Bars, Panel, draw_bars, draw_scaled, draw_stacked};
-use crate::control_plane::radio_ms;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use mark::{Mark, mark_name};
 use results::Results;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -101,27 +104,6 @@ pub struct ReproduceArgs {
     pub core: CoreArgs,
 }
 
-/// How true to the paper a figure is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    /// Measured on other hardware, or with other programs, than the paper's.
-    OtherTestbed,
-    /// A part of it is a model.
-    ModelledPart,
-    /// Not measured in this run.
-    NotMeasured,
-}
-
-impl Mark {
-    fn name(self) -> &'static str {
-        match self {
-            Mark::OtherTestbed => "other testbed",
-            Mark::ModelledPart => "modelled part",
-            Mark::NotMeasured => "not measured here",
-        }
-    }
-}
-
 /// The plot of a figure.
 enum Drawing {
     Nothing,
@@ -193,14 +175,17 @@ impl Drawing {
 struct PaperFigure {
     id: &'static str,
     title: String,
-    mark: Mark,
-    /// Why it has its mark.
+    /// `None` if it was not measured.
+    mark: Option<Mark>,
+    /// Why it has its mark, or is absent.
     reason: String,
     /// What is like the paper, and what is not.
     like: String,
     drawing: Drawing,
     /// Values of this run, by the quantities of [`paper`].
     here: Vec<(&'static paper::Quantity, Option<f64>)>,
+    /// A file of the report's folder with more about it, and what it has.
+    more: Option<(&'static str, &'static str)>,
     /// The command that makes it.
     command: String,
     /// Where that command ran, which may be a guest.
@@ -212,11 +197,12 @@ impl PaperFigure {
         PaperFigure {
             id,
             title: title.into(),
-            mark,
+            mark: Some(mark),
             reason: reason.into(),
             like: String::new(),
             drawing: Drawing::Nothing,
             here: paper::of(id).map(|quantity| (quantity, None)).collect(),
+            more: None,
             command: String::new(),
             machine: String::new(),
         }
@@ -230,11 +216,11 @@ impl PaperFigure {
         }
     }
 
-    /// Marks a figure without any value of this run.
+    /// A figure without any value of this run is absent.
     fn judge(mut self, failure: Option<&str>) -> PaperFigure {
         let measured = |value: &Drawn| value.series != paper::SERIES;
         if !self.drawing.values().iter().any(measured) {
-            self.mark = Mark::NotMeasured;
+            self.mark = None;
             self.reason = failure.unwrap_or("the experiment gave no values for it").into();
             self.drawing = Drawing::Nothing;
         } else if let Some(failure) = failure {
@@ -276,7 +262,11 @@ pub fn run(args: &ReproduceArgs) -> Result<String> {
             Paper::L25gc | Paper::All => l25gc::figures(&results, args),
             Paper::Xupfpi => xupfpi::figures(&results),
             Paper::Switch => switch::figures(&results),
-            Paper::LcsUpp => lcs_upp::figures(&results, args),
+            Paper::LcsUpp => {
+                let mut figures = lcs_upp::figures(&results, args);
+                mark::judge_lcs_upp(&mut figures, &results, args.realtime);
+                figures
+            }
         };
         let command = format!("martlet-lab {} {}", paper.lab(), words.join(" "));
         for mut figure in made {
@@ -358,8 +348,9 @@ mod tests {
         assert_eq!(figures.len(), 17, "{table}");
         for figure in figures {
             let is_model = figure["id"] == "xupfpi-2";
-            let mark = if is_model { "modelled part" } else { "not measured here" };
+            let mark = if is_model { "modelled part" } else { "absent" };
             assert_eq!(figure["mark"], mark, "{figure}");
+            assert_eq!(figure["series"].as_array().unwrap().is_empty(), !is_model, "{figure}");
             assert!(!figure["reason"].as_str().unwrap().is_empty(), "{figure}");
         }
         std::fs::remove_dir_all(&folder).unwrap();

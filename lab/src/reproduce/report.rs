@@ -1,6 +1,6 @@
 //! The report: one HTML page with all plots in it, a PDF of it, raw data, and a summary.
 use super::paper::PaperValue;
-use super::{PaperFigure, ReproduceArgs};
+use super::{PaperFigure, ReproduceArgs, mark_name};
 use crate::machine;
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
@@ -109,8 +109,9 @@ fn summary(figure: &PaperFigure) -> Value {
         })
         .collect();
     json!({
-        "id": figure.id, "title": figure.title, "mark": figure.mark.name(),
+        "id": figure.id, "title": figure.title, "mark": mark_name(figure.mark),
         "reason": figure.reason, "like": figure.like, "command": figure.command,
+        "more": figure.more.map(|(file, _)| file),
         "machine": figure.machine,
         "series": series, "values": values,
     })
@@ -128,8 +129,13 @@ fn table(figures: &[PaperFigure]) -> String {
                 format!("{}: {paper} / {here}", quantity.what)
             })
             .collect();
-        let _ =
-            writeln!(text, "| {} | {} | {} |", figure.id, figure.mark.name(), values.join("; "));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            figure.id,
+            mark_name(figure.mark),
+            values.join("; ")
+        );
     }
     text
 }
@@ -163,7 +169,7 @@ fn page(
             "<tr><td><a href=\"#{}\">{}</a></td><td>{}</td></tr>",
             figure.id,
             escaped(&figure.title),
-            figure.mark.name()
+            mark_name(figure.mark)
         );
     }
     page += "</table>";
@@ -173,7 +179,7 @@ fn page(
             "<section id=\"{}\"><h2>{}</h2><p><span class=\"mark\">{}</span> {}</p>",
             figure.id,
             escaped(&figure.title),
-            figure.mark.name(),
+            mark_name(figure.mark),
             escaped(&figure.reason)
         );
         if let Ok(svg) = std::fs::read_to_string(folder.join(format!("{}.svg", figure.id)))
@@ -197,14 +203,21 @@ fn page(
         }
         let _ = write!(
             page,
-            "</table><p>{}</p><p><code>{}</code></p><p>{}</p></section>",
+            "</table><p>{}</p>{}<p><code>{}</code></p><p>{}</p></section>",
             escaped(&figure.like),
+            more(figure),
             escaped(&figure.command),
             escaped(&figure.machine)
         );
     }
     page += "</body></html>\n";
     Ok(page)
+}
+
+/// A link to more about a figure, where the file is in the folder.
+fn more(figure: &PaperFigure) -> String {
+    let link = |(file, what): (&str, &str)| format!("<p><a href=\"{file}\">{what}</a></p>");
+    figure.more.filter(|_| figure.mark.is_some()).map(link).unwrap_or_default()
 }
 
 /// Prints the page by the first Chromium that can.

@@ -16,6 +16,8 @@ pub struct Results {
     pub rows: Vec<Vec<String>>,
     /// The kernel and the build with which it was measured.
     pub machine: String,
+    /// The model of the board with which it was measured.
+    pub board: Option<String>,
 }
 
 impl Results {
@@ -51,13 +53,21 @@ impl Results {
             part("preemption"),
             part("build")
         );
-        Ok(Results { figures, rows, machine })
+        let board = summary["machine"]["board"].as_str().map(str::to_string);
+        Ok(Results { figures, rows, machine, board })
     }
 
     /// Results that have rows only.
     #[cfg(test)]
     pub fn of(rows: Vec<Vec<String>>) -> Results {
         Results { rows, ..Results::default() }
+    }
+
+    /// Adds figures.
+    #[cfg(test)]
+    pub fn with(mut self, figures: &[(&str, (f64, f64, f64))]) -> Results {
+        self.figures.extend(figures.iter().map(|(id, value)| (id.to_string(), *value)));
+        self
     }
 
     /// The value of a figure.

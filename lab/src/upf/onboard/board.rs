@@ -29,17 +29,11 @@ pub enum BoardChoice {
     Emulated,
 }
 
-/// The model of this machine, if it is a board.
-pub fn model() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/device-tree/model").ok()?;
-    Some(text.trim_end_matches('\0').into())
-}
-
 impl BoardChoice {
     /// Whether the board is this machine.
     pub fn is_real(self) -> bool {
         match self {
-            BoardChoice::Auto => model().is_some(),
+            BoardChoice::Auto => crate::machine::board().is_some(),
             BoardChoice::Real => true,
             BoardChoice::Emulated => false,
         }

@@ -32,6 +32,7 @@ pub use board::BoardChoice;
 use board::{BoardSensors, packets};
 use martlet_board::{BoardConfig, SimulatedBoard};
 pub use memory::{UpfMemoryArgs, print as print_memory};
+use same_load::Extent;
 use std::time::Duration;
 use stress::Stress;
 pub use stress::{MemoryLoadArgs, use_memory};
@@ -67,7 +68,8 @@ struct Points {
     machine: Machine,
     rounds: u32,
     time: Duration,
-    slots: u32,
+    /// Both datapaths over time.
+    extent: Extent,
     /// Packets per second of the points of sessions and shares.
     rate: f64,
     /// Packets per second of each load.
@@ -88,7 +90,7 @@ pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
         machine: Machine::Whole,
         rounds: study.rounds,
         time: study.time,
-        slots: args.pick(24, 4, 2),
+        extent: extent(args),
         rate: RATE,
         loads: LOADS.map(|part| part * carried).into(),
         stressed: carried * STRESSED,
@@ -105,10 +107,19 @@ fn study<'a>(
     rounds: u32,
     milliseconds: u64,
 ) -> Study<'a> {
-    let all = args.points(&SESSIONS).len() + args.points(&SHARES).len() + LOADS.len() + 4;
-    let progress = Progress::new("points", (VARIANTS.len() * all + 8) as u64);
+    let repetitions = extent(args).repetitions as usize;
+    let over_time = args.points(&same_load::PARTS).len() * repetitions;
+    let points = args.points(&SESSIONS).len() + args.points(&SHARES).len() + LOADS.len();
+    let all = VARIANTS.len() * (points + over_time) + 8 + repetitions;
+    let progress = Progress::new("points", all as u64);
     let (time, hold) = (Duration::from_millis(milliseconds), Duration::ZERO);
-    Study { machine, sensors: None, hold, output, rounds, time, progress }
+    let held = Duration::from_secs(args.hold);
+    Study { machine, sensors: None, hold, held, output, rounds, time, progress }
+}
+
+/// Slots and repetitions of both datapaths over time: ten repetitions, as the paper has them.
+fn extent(args: &UpfArgs) -> Extent {
+    Extent { slots: args.pick(12, 4, 3), repetitions: args.pick(10, 2, 1) }
 }
 
 /// The study on the board.
@@ -135,7 +146,7 @@ fn on_board(output: &mut Output, args: &UpfArgs) -> Result<()> {
         machine,
         rounds,
         time,
-        slots: args.pick(24, 4, 2),
+        extent: extent(args),
         rate: packets(BOARD_RATE),
         loads: BOARD_LOADS.map(packets).into(),
         stressed: packets(BOARD_STRESSED),
@@ -191,7 +202,7 @@ fn run(
                 shared(machine, testbed, points.rate, share, time)
             })?;
         }
-        study.hold = Duration::from_secs(args.hold);
+        study.hold = study.held;
         for (n, &rate) in points.loads.iter().enumerate().filter(|(n, _)| is_chosen(args, *n)) {
             let run = |testbed: &Testbed, time| send(machine, testbed, rate, time, || 1);
             study.point(&format!("load{n}"), variant, 1, run)?;
@@ -211,7 +222,10 @@ fn run(
             study.point(&format!("memory_{name}"), variant, SHARE_SESSIONS, run)?;
         }
     }
-    let same_load = same_load::measure(&mut study, points.full, &parts, points.slots)?;
+    let same_load = same_load::measure(&mut study, points.full, &parts, points.extent)?;
+    if study.sensors.is_none() {
+        same_load::rooms(&mut study, points.full, points.extent)?;
+    }
     study.progress.done();
     Ok((same_load, !skipped.is_empty()))
 }

@@ -1,5 +1,5 @@
 //! The report of the study, with the findings of the paper.
-use super::board::{CARRIED_MBIT, model, power_state};
+use super::board::{CARRIED_MBIT, power_state};
 use super::same_load::{PARTS, SameLoad};
 use super::{
     BOARD_LOADS, BOARD_RATE, BOARD_STRESSED, LENGTH, LOADS, RATE, SESSIONS, SHARE_SESSIONS, SHARES,
@@ -58,12 +58,12 @@ pub(super) fn write_board(output: &mut Output, share: Option<f64>, no_stress: bo
         ),
         None => format!(
             "The board is this machine: {}. {}",
-            model().unwrap_or_else(|| "no device tree".into()),
+            crate::machine::board().unwrap_or_else(|| "no device tree".into()),
             power_state()
         ),
     };
     let heat = match is_measured {
-        true => "Temperatures are those of the hottest sensor at the end of each point.",
+        true => "Temperatures are those of the hottest sensor after each round.",
         false => "**No sensor was read**: temperatures are those of a simulated board, see below.",
     };
     output.text(&format!(
@@ -244,7 +244,8 @@ fn paper_comparison(output: &mut Output, same: &SameLoad) {
         let _ = writeln!(text, "| {paper} | {here} |");
     }
     text.push_str(
-        "\nNot repeated: loss at different room temperatures (fig. 8), which requires a board.\n",
+        "\nLoss at several room temperatures (fig. 8) is measured on the emulated board: rows \
+         `board_room` of raw.csv, which `martlet-lab reproduce xupfpi` draws.\n",
     );
     output.text(&text);
 }

@@ -56,6 +56,8 @@ pub struct Study<'a> {
     pub sensors: Option<BoardSensors>,
     /// How long a load is held before its rounds: a board needs minutes for its temperature.
     pub hold: Duration,
+    /// How long the points of each load are held, and the highest load over time.
+    pub held: Duration,
     /// Its results.
     pub output: &'a mut Output,
     /// Rounds of each point.
@@ -88,7 +90,7 @@ pub fn send(
 /// Whether the generator sent the packets that the round is about. Otherwise loss has no meaning:
 /// the packets that were not sent cannot be lost.
 pub fn is_offered(round: &Round) -> bool {
-    round.missed <= MAX_MISSED
+    round.sent > 0 && round.missed <= MAX_MISSED
 }
 
 /// Runs a round, again while its load is not offered, and returns how often it was discarded. A
@@ -128,9 +130,12 @@ impl Study<'_> {
             while held.elapsed() < hold {
                 round(testbed, HELD_AT_ONCE.min(hold))?;
             }
-            let all: Result<Vec<(Round, u32)>> =
-                (0..rounds).map(|_| offered(|| round(testbed, time))).collect();
-            Ok((all?, sensors.as_mut().and_then(BoardSensors::read)))
+            let (mut all, mut shown) = (Vec::new(), Vec::new());
+            for _ in 0..rounds {
+                all.push(offered(|| round(testbed, time))?);
+                shown.extend(sensors.as_mut().and_then(BoardSensors::read));
+            }
+            Ok((all, shown))
         })?;
         let discarded: u32 = all.iter().map(|(_, discarded)| discarded).sum();
         let all: Vec<Round> = all.into_iter().map(|(round, _)| round).collect();
@@ -154,16 +159,9 @@ impl Study<'_> {
         figure("loss", "%", offered.map(|round| round.loss() * 100.0).collect());
         figure("busy", "%", busy.iter().map(|busy| busy * 100.0).collect());
         figure("p99", "us", all.iter().filter_map(p99).collect());
-        if let Some(shown) = shown {
-            let values = [
-                ("celsius", "C", Some(shown.celsius)),
-                ("watts", "W", shown.watts),
-                ("megahertz", "MHz", shown.megahertz),
-            ];
-            for (what, unit, value) in values {
-                figure(what, unit, value.into_iter().collect());
-            }
-        }
+        figure("celsius", "C", shown.iter().map(|shown| shown.celsius).collect());
+        figure("watts", "W", shown.iter().filter_map(|shown| shown.watts).collect());
+        figure("megahertz", "MHz", shown.iter().filter_map(|shown| shown.megahertz).collect());
         for (n, (r, busy)) in all.iter().zip(busy).enumerate() {
             let loss = if is_offered(r) { r.loss() } else { f64::NAN };
             self.output.row(format_args!("{prefix},{point},{variant},uplink,{n},{loss},{busy}"))?;
@@ -194,5 +192,6 @@ mod tests {
         assert!(is_offered(&found) && discarded == 2);
         let (found, discarded) = offered(|| Ok(round(0.2))).unwrap();
         assert!(!is_offered(&found) && discarded == TRIES);
+        assert!(!is_offered(&Round { sent: 0, ..round(0.0) }), "nothing was sent");
     }
 }
