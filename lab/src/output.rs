@@ -66,8 +66,24 @@ pub struct Output {
     raw: BufWriter<File>,
     figures: Vec<Figure>,
     report: String,
+    /// How it was measured, for `summary.json`.
+    run: serde_json::Map<String, serde_json::Value>,
     /// A short run judges no promise.
     is_short: bool,
+}
+
+/// The command of this program as a person writes it, without folder and log level.
+fn command(words: impl IntoIterator<Item = String>) -> String {
+    let mut command = vec!["martlet-lab".to_string()];
+    let mut words = words.into_iter().skip(1);
+    while let Some(word) = words.next() {
+        match word.split('=').next() {
+            Some("--out" | "--log") if word.contains('=') => {}
+            Some("--out" | "--log") => _ = words.next(),
+            _ => command.push(word),
+        }
+    }
+    command.join(" ")
 }
 
 impl Output {
@@ -89,7 +105,10 @@ impl Output {
         let mut raw = BufWriter::new(File::create(folder.join("raw.csv"))?);
         writeln!(raw, "{header}")?;
         let (figures, report, is_short) = (Vec::new(), String::new(), run.quick);
-        Ok(Output { lab, folder, raw, figures, report, is_short })
+        let mut output =
+            Output { lab, folder, raw, figures, report, run: serde_json::Map::new(), is_short };
+        output.note("command", command(std::env::args()));
+        Ok(output)
     }
 
     /// Marks a run that is shorter than a promise needs, as one with `--quick` is: its report
@@ -127,6 +146,12 @@ impl Output {
         self.figures.push(figure);
     }
 
+    /// Records in `summary.json` how it was measured, for a report that is drawn later or
+    /// elsewhere.
+    pub fn note(&mut self, name: &str, value: impl Into<serde_json::Value>) {
+        self.run.insert(name.into(), value.into());
+    }
+
     /// The figure with an id.
     pub fn find(&self, id: &str) -> Option<&Figure> {
         self.figures.iter().find(|f| f.id == id)
@@ -153,8 +178,8 @@ impl Output {
         let claims = !self.is_short && !cfg!(debug_assertions);
         let promises = promises::summary(self.lab, &self.figures, claims);
         let summary = serde_json::json!({
-            "lab": self.lab, "machine": machine, "quick": self.is_short, "figures": self.figures,
-            "promises": promises,
+            "lab": self.lab, "machine": machine, "quick": self.is_short, "run": self.run,
+            "figures": self.figures, "promises": promises,
         });
         std::fs::write(self.folder.join("summary.json"), serde_json::to_string_pretty(&summary)?)?;
         let mut whole = format!("# {}\n\n", self.lab);
@@ -169,5 +194,17 @@ impl Output {
         whole += &promises::table(self.lab, &self.figures, claims);
         std::fs::write(self.folder.join("report.md"), &whole)?;
         Ok(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_noted_without_folder_and_log_level() {
+        let words = "lab --log warn lcs-upp --out=x --rounds 5 --out y --channels a,b --realtime";
+        let noted = command(words.split(' ').map(String::from));
+        assert_eq!(noted, "martlet-lab lcs-upp --rounds 5 --channels a,b --realtime");
     }
 }
