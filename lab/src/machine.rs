@@ -33,3 +33,15 @@ pub fn describe() -> Value {
     }
     all
 }
+
+/// CPU, kernel, preemption and build of a machine in a line, from [`describe`].
+pub fn in_a_line(machine: &Value) -> String {
+    let part = |name: &str| machine[name].as_str().unwrap_or("?");
+    format!(
+        "{}, Linux {}, preemption {}, {} build",
+        part("cpu"),
+        part("kernel"),
+        part("preemption"),
+        part("build")
+    )
+}

@@ -1,15 +1,19 @@
 //! `martlet-lab lcs-upp`: transport time of LCS-UPP messages to the LMF and back, for each secure
 //! channel, after "User Plane Positioning in 5G Networks: A Design Space Study for
-//! Implementation".
+//! Implementation". Both ends run on this host, or each on a host of its own (`--role`).
 mod client;
+mod control;
+mod lmf;
 mod path;
 mod program;
 mod report;
+mod role;
 mod server;
 mod statistics;
 
 pub use client::{LcsUppClientArgs, ask};
 pub use path::PathKind;
+pub use role::{Role, RoleArgs};
 pub use server::{LcsUppServerArgs, serve};
 
 use crate::core::CoreArgs;
@@ -19,6 +23,7 @@ use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use client::Client;
+use control::{Control, conditions_of};
 use martlet_lab_endpoint::{End, Variant};
 use martlet_lcs_realtime::{Conditions, Wanted};
 use path::Route;
@@ -26,6 +31,7 @@ use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use server::Server;
 pub(crate) use statistics::Interval;
+use std::rc::Rc;
 
 /// Rounds of the paper. A shorter run judges no promise.
 const ROUNDS: usize = 1000;
@@ -37,6 +43,9 @@ pub struct LcsUppArgs {
     /// Results and length of the run.
     #[command(flatten)]
     pub run: RunArgs,
+    /// A run on two hosts.
+    #[command(flatten)]
+    pub role: RoleArgs,
     /// Channels to compare, such as rustls or wolfssl_default [default: all that this build and
     /// this machine support]
     #[arg(long, value_delimiter = ',')]
@@ -77,9 +86,11 @@ impl LcsUppArgs {
         End { variant, spin: self.spin, mtu, realtime: self.realtime }
     }
 
-    fn variants(&self) -> Result<Vec<Variant>> {
+    /// The channels to measure, of which the LMF's end has those of `there`.
+    fn variants(&self, there: Option<&[String]>) -> Result<Vec<Variant>> {
+        let is_there = |variant: &Variant| there.is_none_or(|all| all.contains(&variant.name()));
         if self.channels.is_empty() {
-            return Ok(Variant::all());
+            return Ok(Variant::all().into_iter().filter(is_there).collect());
         }
         let variant = |name: &String| {
             let all: Vec<_> = Variant::all().iter().map(|variant| variant.name()).collect();
@@ -87,7 +98,15 @@ impl LcsUppArgs {
                 format!("there is no channel {name:?}; there are {}", all.join(", "))
             })
         };
-        self.channels.iter().map(variant).collect()
+        let variants = self.channels.iter().map(variant).collect::<Result<Vec<_>>>()?;
+        match variants.iter().find(|variant| !is_there(variant)) {
+            None => Ok(variants),
+            Some(missing) => bail!(
+                "the LMF's end has no channel {}; it has {}",
+                missing.name(),
+                there.unwrap_or_default().join(", ")
+            ),
+        }
     }
 
     /// Payload sizes of the paper: the powers of two, and the largest payload.
@@ -124,36 +143,67 @@ struct Subject {
     resident: u64,
 }
 
+/// The hosts of both ends.
+struct Hosts {
+    /// Scheduling properties of this program.
+    ue: Conditions,
+    /// The control connection, where the LMF's end is on another host.
+    control: Option<Rc<Control>>,
+}
+
 /// Runs the experiment and returns its report.
 ///
 /// # Errors
-/// There is no right to make a network namespace, a channel is not established, or an answer is
-/// wrong.
+/// There is no right to make a network namespace, the other host is not reached, a channel is not
+/// established, or an answer is wrong.
 pub fn run(args: &LcsUppArgs) -> Result<String> {
-    let variants = args.variants()?;
+    let mut args = args.clone();
+    let control = match (args.role.role, &args.role.peer) {
+        (Some(Role::Lmf), _) => return lmf::wait_for_ues(&args.role),
+        (Some(Role::Ue), Some(peer)) => {
+            ensure!(
+                args.role.listen.is_none() && !args.role.once,
+                "--listen and --once are options of --role lmf"
+            );
+            ensure!(args.path == PathKind::Loopback, "--path is an option of a run on one host");
+            args.path = PathKind::Peer;
+            Some(Rc::new(Control::connect(peer)?))
+        }
+        _ => None,
+    };
+    let variants = args.variants(control.as_ref().map(|control| &control.greeting.channels[..]))?;
     ensure!(
         !variants.is_empty() && args.rounds > 0,
         "--channels must not be empty, and --rounds must be at least 1"
     );
     let radio = path::radio(&args.radio, args.run.seed)?;
-    namespace::enter_new()?;
+    if control.is_none() {
+        namespace::enter_new()?;
+    }
     let mut output = Output::create("lcs-upp", &args.run, "channel,n,round,transport_time_ms")?
         .short(args.rounds < ROUNDS);
-    let conditions = match args.realtime {
+    let ue = match args.realtime {
         true => martlet_lcs_realtime::enter(Wanted::ALL)?,
         false => Conditions::now(),
     };
+    let hosts = Hosts { ue, control };
     let sizes = args.payloads();
     let rounds = if args.run.quick { args.rounds.min(100) } else { args.rounds };
     // A round over the radio model is mostly waiting time, so each channel has a UE of its own and
     // all channels run at the same time.
     let simultaneous = args.path == PathKind::Radio;
     let ues = if simultaneous { variants.len() } else { 1 };
-    let route = Route::open(args.path, &args.core, &radio, ues, output.folder())?;
+    let route = match &hosts.control {
+        Some(control) => Route::to(control.peer()),
+        None => Route::open(args.path, &args.core, &radio, ues, output.folder())?,
+    };
     let mut subjects = Vec::new();
     for (n, variant) in variants.into_iter().enumerate() {
         let end = args.end(variant);
-        let server = Server::start(route.server, &end)?;
+        let server = match &hosts.control {
+            Some(control) => Server::start_there(control, &end)?,
+            None => Server::start(route.server, &end)?,
+        };
         let client = Client::start(&server, &end, &route, n)?;
         let none = || vec![Usage::default(); sizes.len()];
         subjects.push(Subject {
@@ -217,22 +267,77 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     if args.realtime {
         check_realtime(&subjects)?;
     }
+    note(&mut output, &args, &hosts, &subjects, rounds)?;
     figures(&mut output, args.path, &subjects, &sizes)?;
     if let Some(counters) = route.counters.as_ref().filter(|_| simultaneous) {
         report::air(&mut output, counters);
     }
-    report::write(&mut output, args, &radio, &conditions, &subjects, &sizes)?;
+    report::write(&mut output, &args, &radio, &hosts, &subjects, &sizes)?;
     drop(subjects);
     route.close()?;
     output.finish()
+}
+
+/// Channels of the paper's five averages.
+const OF_THE_PAPER: [&str; 5] = ["wolfssl", "mbedtls", "msquic", "ktls", "kernel_module"];
+
+/// Why a channel of the paper is not measured.
+fn absence(name: &str, args: &LcsUppArgs, control: Option<&Control>) -> String {
+    let available = Variant::all();
+    match Variant::from_name(name) {
+        None => format!("this build has no {name}"),
+        Some(variant) if !available.contains(&variant) => match name {
+            "ktls" => "this kernel has no TLS".into(),
+            _ => "this kernel has no TLS, or not Martlet's module".into(),
+        },
+        Some(_) if !args.channels.is_empty() => "it is not among --channels".into(),
+        Some(_) if control.is_some() => "the LMF's end does not have it".into(),
+        Some(_) => "no reason is known".into(),
+    }
+}
+
+/// Records how it was measured.
+fn note(
+    output: &mut Output,
+    args: &LcsUppArgs,
+    hosts: &Hosts,
+    subjects: &[Subject],
+    rounds: usize,
+) -> Result<()> {
+    output.note("rounds", rounds);
+    output.note("path", args.path.name());
+    output.note("realtime", args.realtime);
+    output.note("ue", hosts.ue.to_string());
+    if let (Some(control), Some(subject)) = (&hosts.control, subjects.first()) {
+        let machine = control.greeting.machine();
+        output.note("lmf", format!("{machine}; {}", subject.server.conditions()?.0));
+    }
+    if let Ok(guest) = std::env::var("MARTLET_GUEST") {
+        output.note("guest", guest);
+    }
+    let is_measured = |name: &str| {
+        let of = |subject: &Subject| subject.variant.name().trim_end_matches("_default") == name;
+        subjects.iter().any(of)
+    };
+    let absent: serde_json::Map<_, _> = OF_THE_PAPER
+        .into_iter()
+        .filter(|name| !is_measured(name))
+        .map(|name| (name.to_string(), absence(name, args, hosts.control.as_deref()).into()))
+        .collect();
+    output.note("absent", absent);
+    Ok(())
 }
 
 /// Checks that all threads of both ends, those of libraries included, have the real-time
 /// properties.
 fn check_realtime(subjects: &[Subject]) -> Result<()> {
     for subject in subjects {
-        for (end, process) in [("client", subject.client.pid()), ("server", subject.server.pid())] {
-            if let Some(error) = Conditions::of(process).missing(Wanted::ALL) {
+        let both = [
+            ("client", conditions_of(subject.client.pid())),
+            ("server", subject.server.conditions()?),
+        ];
+        for (end, (_, missing)) in both {
+            if let Some(error) = missing {
                 bail!("{}, {end}: {error}", subject.variant.name());
             }
         }
@@ -265,12 +370,13 @@ fn measure(
     count: usize,
 ) -> Result<()> {
     run_all(subjects, &format!("rounds {n} {WARM_UP}"))?;
-    let used =
-        |subject: &Subject| (Usage::of(subject.client.pid()), Usage::of(subject.server.pid()));
-    let before: Vec<_> = subjects.iter().map(|subject| used(subject)).collect();
+    let used = |subject: &Subject| -> Result<(Usage, Usage)> {
+        Ok((Usage::of(subject.client.pid()), subject.server.used()?))
+    };
+    let before = subjects.iter().map(|subject| used(subject)).collect::<Result<Vec<_>>>()?;
     let times = run_all(subjects, &format!("rounds {n} {count}"))?;
     for ((subject, times), before) in subjects.iter_mut().zip(times).zip(before) {
-        let after = used(subject);
+        let after = used(subject)?;
         for (ms, round) in times.iter().zip(subject.samples[at].len()..) {
             output.row(format_args!("{},{n},{round},{ms:.6}", subject.variant.name()))?;
         }

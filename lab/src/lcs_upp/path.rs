@@ -22,6 +22,9 @@ pub enum PathKind {
     Core,
     /// As core, with a model of the air interface
     Radio,
+    /// The network between two hosts (--role)
+    #[value(skip)]
+    Peer,
 }
 
 impl PathKind {
@@ -31,6 +34,7 @@ impl PathKind {
             PathKind::Loopback => "loopback",
             PathKind::Core => "core",
             PathKind::Radio => "radio",
+            PathKind::Peer => "peer",
         }
     }
 
@@ -39,6 +43,7 @@ impl PathKind {
         match self {
             PathKind::Loopback => 65_535,
             PathKind::Core | PathKind::Radio => 1400,
+            PathKind::Peer => 1500,
         }
     }
 }
@@ -64,16 +69,22 @@ pub(super) fn radio(text: &str, seed: u64) -> Result<RadioConfig> {
 pub(super) struct Route {
     /// Where servers listen.
     pub(super) server: IpAddr,
-    /// The UEs' network namespaces, where clients run; empty on the loopback interface.
+    /// The UEs' network namespaces, where clients run; empty where they run in that of this
+    /// program.
     namespaces: Vec<Namespace>,
-    /// User plane counters of the gNB; `None` on the loopback interface.
+    /// User plane counters of the gNB; `None` without one.
     pub(super) counters: Option<Arc<Counters>>,
     stop: Option<(tokio::sync::oneshot::Sender<()>, JoinHandle<Result<()>>)>,
 }
 
 impl Route {
-    /// Opens a path. Except on the loopback interface, it starts a core, a gNB and UEs with a PDU
-    /// session each.
+    /// The path to a host that this program reaches.
+    pub(super) fn to(server: IpAddr) -> Route {
+        Route { server, namespaces: Vec::new(), counters: None, stop: None }
+    }
+
+    /// Opens a path on this host. Except on the loopback interface, it starts a core, a gNB and UEs
+    /// with a PDU session each.
     pub(super) fn open(
         kind: PathKind,
         core: &CoreArgs,
@@ -82,10 +93,8 @@ impl Route {
         folder: &Path,
     ) -> Result<Route> {
         let radio = match kind {
-            PathKind::Loopback => {
-                let server = Ipv4Addr::LOCALHOST.into();
-                return Ok(Route { server, namespaces: Vec::new(), counters: None, stop: None });
-            }
+            PathKind::Loopback => return Ok(Route::to(Ipv4Addr::LOCALHOST.into())),
+            PathKind::Peer => bail!("a path to another host needs its address"),
             PathKind::Core => None,
             PathKind::Radio => Some(radio.clone()),
         };

@@ -1,11 +1,10 @@
 //! The report of the experiment.
 use super::path::PathKind;
 use super::statistics::{Interval, Z};
-use super::{LcsUppArgs, Subject};
+use super::{Hosts, LcsUppArgs, Subject};
 use crate::plot::{Panel, Series, draw};
 use crate::{Figure, Output};
 use anyhow::{Context, Result};
-use martlet_lcs_realtime::Conditions;
 use martlet_ran::user_plane::{Counters, LATE, RadioConfig};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,11 +22,11 @@ pub(super) fn write(
     output: &mut Output,
     args: &LcsUppArgs,
     radio: &RadioConfig,
-    conditions: &Conditions,
+    hosts: &Hosts,
     subjects: &[Subject],
     sizes: &[usize],
 ) -> Result<()> {
-    output.text(&setup_text(args, radio, conditions, subjects));
+    output.text(&setup_text(args, radio, hosts, subjects)?);
     let table = intervals(subjects)?;
     let index = |name: &str| subjects.iter().position(|subject| subject.variant.name() == name);
     let raw = index("raw_tcp");
@@ -64,9 +63,9 @@ fn mean_change(of: &[Interval], from: &[Interval]) -> f64 {
 fn setup_text(
     args: &LcsUppArgs,
     radio: &RadioConfig,
-    conditions: &Conditions,
+    hosts: &Hosts,
     subjects: &[Subject],
-) -> String {
+) -> Result<String> {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let has = |flag: &str| flags.split_whitespace().any(|it| it == flag);
     let crypto: Vec<_> = ["aes", "vaes", "pclmulqdq", "vpclmulqdq", "hypervisor"]
@@ -87,6 +86,7 @@ fn setup_text(
             "as `core`, with a model of the air interface; each channel has a UE of its own with \
              the same losses and delays: {radio:?}"
         ),
+        PathKind::Peer => "the network between two hosts".into(),
     };
     let order = if args.path == PathKind::Radio {
         "all channels at the same time"
@@ -121,11 +121,20 @@ fn setup_text(
         sysctl("ipv4/tcp_wmem").trim()
     );
     let _ = writeln!(text, "- CPU flags for AES-GCM and virtualisation: {}", crypto.join(", "));
+    let ue = &hosts.ue;
     let _ = writeln!(
         text,
         "- scheduling: {}; memory: {}; governor: {}",
-        conditions.scheduling, conditions.memory, conditions.governor
+        ue.scheduling, ue.memory, ue.governor
     );
+    if let (Some(control), Some(subject)) = (&hosts.control, subjects.first()) {
+        let _ = writeln!(
+            text,
+            "- the LMF's end, on another host: {}; {}",
+            control.greeting.machine(),
+            subject.server.conditions()?.0
+        );
+    }
     for subject in subjects {
         let _ = writeln!(text, "- {}: {}", subject.variant.name(), subject.client.description);
     }
@@ -136,7 +145,7 @@ fn setup_text(
              other.**"
         );
     }
-    text
+    Ok(text)
 }
 
 /// Reports whether the model of the air interface was on time. On a busy machine it is late, and

@@ -1,10 +1,13 @@
-//! The LMF's end: one process for each channel.
+//! The LMF's end: one process for each channel, here or on the LMF's host.
+use super::control::{Control, conditions_of};
 use super::program::endpoint_command;
+use crate::process_usage::Usage;
 use anyhow::{Context, Result};
 use martlet_lab_endpoint::End;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::process::{Child, Stdio};
+use std::rc::Rc;
 
 /// Arguments of the hidden command `martlet-lab lcs-upp-server`. The server ends with its standard
 /// input.
@@ -24,9 +27,16 @@ pub fn serve(args: LcsUppServerArgs) -> Result<()> {
     martlet_lab_endpoint::serve(at.parse()?, &end)
 }
 
+/// Where a server runs.
+enum Process {
+    Here(Child),
+    /// On the LMF's host, by its number there.
+    There(Rc<Control>, usize),
+}
+
 /// A server process. It echoes messages.
 pub(super) struct Server {
-    child: Child,
+    process: Process,
     /// Its address, and that of its listener for early data.
     pub(super) address: String,
     /// Its certificate in PEM.
@@ -52,17 +62,37 @@ impl Server {
             roots.push_str(&line);
             roots.push('\n');
         }
-        Ok(Server { child, address, roots })
+        Ok(Server { process: Process::Here(child), address, roots })
     }
 
-    pub(super) fn pid(&self) -> u32 {
-        self.child.id()
+    /// Starts the server on the LMF's host. It ends with the control connection.
+    pub(super) fn start_there(control: &Rc<Control>, end: &End) -> Result<Self> {
+        let (number, address, roots) = control.start(end)?;
+        Ok(Server { process: Process::There(control.clone(), number), address, roots })
+    }
+
+    /// CPU time and context switches since its start.
+    pub(super) fn used(&self) -> Result<Usage> {
+        match &self.process {
+            Process::Here(child) => Ok(Usage::of(child.id())),
+            Process::There(control, number) => control.used(*number),
+        }
+    }
+
+    /// Its scheduling properties, and the real-time property that is not in force.
+    pub(super) fn conditions(&self) -> Result<(String, Option<String>)> {
+        match &self.process {
+            Process::Here(child) => Ok(conditions_of(child.id())),
+            Process::There(control, number) => control.conditions(*number),
+        }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Process::Here(child) = &mut self.process {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
