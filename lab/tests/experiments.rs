@@ -442,7 +442,7 @@ fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
                 ensure!(figure["reason"].as_str().is_some_and(|text| text.len() > 10), "{figure}");
                 continue;
             }
-            let marks = ["true", "modelled part", "other testbed"];
+            let marks = ["true", "modelled part", "other testbed", "incomplete"];
             ensure!(marks.iter().any(|mark| figure["mark"] == *mark), "{figure}");
             let drawn: Vec<&str> = figure["series"]
                 .as_array()

@@ -6,6 +6,7 @@ use super::{
 use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::path::Path;
 
 /// A line with an interval at each point.
@@ -37,6 +38,18 @@ pub struct Axes {
     pub log_y: bool,
 }
 
+/// A text at a point of a line.
+pub struct PointLabel {
+    /// The line.
+    pub series: String,
+    /// The point's place on the x axis.
+    pub x: f64,
+    /// The text, of a few characters.
+    pub text: String,
+    /// Whether the text is below the point rather than above it, where both are free.
+    pub is_below: bool,
+}
+
 /// Draws panels side by side, four in a square and more in rows of three, into `NAME.svg` and
 /// `NAME.png`.
 ///
@@ -52,8 +65,22 @@ pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
 /// # Errors
 /// A file cannot be written.
 pub fn draw_scaled(folder: &Path, name: &str, panels: &[Panel], axes: Axes) -> Result<()> {
+    draw_labelled(folder, name, panels, axes, &[])
+}
+
+/// As [`draw_scaled`], with texts at points.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn draw_labelled(
+    folder: &Path,
+    name: &str,
+    panels: &[Panel],
+    axes: Axes,
+    labels: &[PointLabel],
+) -> Result<()> {
     let draw = |area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel, has_legend| {
-        draw_panel(area, &transformed(panel, axes), axes, has_legend)
+        draw_panel(area, &transformed(panel, axes), axes, labels, has_legend)
     };
     draw_panels(folder, name, panels, draw, names)
 }
@@ -85,6 +112,7 @@ fn draw_panel(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
     panel: &Panel,
     axes: Axes,
+    labels: &[PointLabel],
     has_legend: bool,
 ) -> Result<()> {
     // A logarithmic axis has room for all values.
@@ -197,6 +225,16 @@ fn draw_panel(
             + Text::new(beyond(outlier.value), (7, 2), style)
     });
     chart.draw_series(arrows).map_err(plot_error)?;
+    let at = |p: &(f64, f64, f64, f64)| chart.backend_coord(&(p.0, p.1));
+    let texts = placed(panel, axes, labels, at);
+    for text in texts {
+        let style = ("sans-serif", TEXT).into_font().color(&COLOURS[text.series % COLOURS.len()]);
+        let style = style.pos(Pos::new(HPos::Center, VPos::Center));
+        chart
+            .draw_series([EmptyElement::at(text.point)
+                + Text::new(text.text.to_string(), (0, text.dy), style)])
+            .map_err(plot_error)?;
+    }
     if !has_legend {
         return Ok(());
     }
@@ -234,6 +272,58 @@ fn without_outliers(panel: &Panel, limit: f64) -> (Panel, Vec<Outlier>) {
     };
     let (x_label, y_label) = (panel.x_label.clone(), panel.y_label.clone());
     (Panel { title, x_label, y_label, series }, outliers)
+}
+
+/// Height of the texts at points, in pixels.
+const TEXT: i32 = 10;
+
+/// A text at a point.
+struct Placed<'a> {
+    series: usize,
+    point: (f64, f64),
+    text: &'a str,
+    /// Pixels from the point to the text's middle, downwards.
+    dy: i32,
+}
+
+/// Puts each text above or below its point, at the nearest height where it covers neither a mark
+/// nor another text.
+fn placed<'a>(
+    panel: &Panel,
+    axes: Axes,
+    labels: &'a [PointLabel],
+    pixel: impl Fn(&(f64, f64, f64, f64)) -> (i32, i32),
+) -> Vec<Placed<'a>> {
+    let mut all: Vec<Placed<'a>> = Vec::new();
+    for label in labels {
+        let x = if axes.log_x { label.x.log2() } else { label.x };
+        let is_here = |p: &&(f64, f64, f64, f64)| (p.0 - x).abs() < 1e-6;
+        let Some(series) = panel.series.iter().position(|series| series.name == label.series)
+        else {
+            continue;
+        };
+        let Some(point) = panel.series[series].points.iter().find(is_here) else { continue };
+        let own = pixel(point).1;
+        let marks: Vec<i32> = panel
+            .series
+            .iter()
+            .filter_map(|series| Some(pixel(series.points.iter().find(is_here)?).1))
+            .collect();
+        let texts: Vec<i32> = all
+            .iter()
+            .filter(|text| (text.point.0 - x).abs() < 1e-6)
+            .map(|text| pixel(&(text.point.0, text.point.1, 0.0, 0.0)).1 + text.dy)
+            .collect();
+        let is_free = |dy: &i32| {
+            marks.iter().all(|mark| (own + dy - mark).abs() > TEXT - 1)
+                && texts.iter().all(|text| (own + dy - text).abs() > TEXT)
+        };
+        let up = if label.is_below { 1 } else { -1 };
+        let places = (1..10).flat_map(|step| [up * step * (TEXT + 1), -up * step * (TEXT + 1)]);
+        let dy = places.into_iter().find(is_free).unwrap_or(up * (TEXT + 1));
+        all.push(Placed { series, point: (point.0, point.1), text: &label.text, dy });
+    }
+    all
 }
 
 /// The mark of the n-th series: a shape of its own, for readers who cannot distinguish colours.
@@ -383,6 +473,47 @@ mod tests {
         if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
             std::fs::remove_dir_all(&folder).unwrap();
         }
+    }
+
+    /// Two lines that nearly meet: all marks and texts stay apart.
+    #[test]
+    fn texts_at_points_cover_neither_marks_nor_each_other() {
+        let series = |name: &str, y: f64| Series {
+            name: name.into(),
+            points: [1.0, 2.0, 4.0].map(|x| (x, y, y, y)).into(),
+        };
+        let panel = Panel {
+            title: String::new(),
+            x_label: String::new(),
+            y_label: String::new(),
+            series: vec![series("base", 100.0), series("a", 103.0), series("b", 98.0)],
+        };
+        let label = |series: &str, x: f64, is_below: bool| PointLabel {
+            series: series.into(),
+            x,
+            text: format!("{series}{x}"),
+            is_below,
+        };
+        let labels = [label("a", 1.0, false), label("b", 1.0, true), label("b", 4.0, false)];
+        let shown = transformed(&panel, Axes { log_x: true, log_y: false });
+        let pixel = |p: &(f64, f64, f64, f64)| (p.0 as i32 * 30, 200 - p.1 as i32);
+        let axes = Axes { log_x: true, log_y: false };
+        let texts = placed(&shown, axes, &labels, pixel);
+        assert_eq!(texts.iter().map(|text| text.text).collect::<Vec<_>>(), ["a1", "b1", "b4"]);
+        let middle = |text: &Placed<'_>| 200 - text.point.1 as i32 + text.dy;
+        for text in &texts {
+            let marks = [100, 97, 102];
+            assert!(marks.iter().all(|mark| (middle(text) - mark).abs() >= TEXT), "{}", text.dy);
+        }
+        assert!((middle(&texts[0]) - middle(&texts[1])).abs() > TEXT);
+        // A text of a line that is not there is not drawn.
+        assert!(placed(&shown, axes, &[label("c", 1.0, true)], pixel).is_empty());
+        let folder = std::env::temp_dir().join(format!("martlet-labels-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        draw_labelled(&folder, "labels", &[panel], axes, &labels).unwrap();
+        let svg = std::fs::read_to_string(folder.join("labels.svg")).unwrap();
+        assert!(["a1", "b1", "b4"].iter().all(|text| svg.lines().any(|line| line.trim() == *text)));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

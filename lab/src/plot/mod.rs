@@ -4,7 +4,7 @@ mod hatch;
 mod lines;
 
 pub use bars::{Bars, draw_bars, draw_stacked};
-pub use lines::{Axes, Panel, Series, draw, draw_scaled};
+pub use lines::{Axes, Panel, PointLabel, Series, draw, draw_labelled, draw_scaled};
 
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;

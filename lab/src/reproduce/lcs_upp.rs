@@ -1,7 +1,8 @@
 //! LCS-UPP: the two diagrams of figure 4, and the five averages.
 use super::results::Results;
-use super::{Drawing, Mark, PaperFigure, ReproduceArgs};
+use super::{Drawing, Mark, PaperFigure, ReproduceArgs, Table};
 use crate::lcs_upp::Interval;
+use crate::plot::PointLabel;
 use crate::{Axes, Panel, Series};
 use std::collections::BTreeMap;
 
@@ -60,74 +61,127 @@ fn measured<'a>(results: &Results, name: &'a str) -> Option<&'a str> {
     }
 }
 
-pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigure> {
+pub(super) fn figures(results: &Results) -> Vec<PaperFigure> {
     let diagrams = [
         ("lcs-upp-4a", "upper diagram: Type 1 libraries", UPPER),
         ("lcs-upp-4b", "lower diagram: the three data path types", LOWER),
     ];
-    diagrams.map(|(id, title, channels)| diagram(results, args, id, title, channels)).into()
+    diagrams.map(|(id, title, channels)| diagram(results, id, title, channels)).into()
+}
+
+/// Path, real-time properties and length of the run, as it noted them.
+fn conditions(results: &Results) -> String {
+    let mut text = match results.noted("path") {
+        Some("loopback") => "Both ends ran on one machine, without a radio".to_string(),
+        Some("core") => "Both ends ran on one machine, over a simulated gNB and Martlet's UPF, \
+                         without a radio"
+            .into(),
+        Some("radio") => "Both ends ran on one machine, over a model of the air interface".into(),
+        Some("peer") => format!(
+            "The ends ran on two machines; the LMF's: {}",
+            results.noted("lmf").unwrap_or("not noted")
+        ),
+        _ => return "The run noted no conditions.".into(),
+    };
+    let ue = results.noted("ue").unwrap_or("not noted");
+    text += &match results.run["realtime"].as_bool() {
+        Some(true) => format!(", with the real-time properties ({ue})"),
+        _ => format!(", without the real-time properties ({ue})"),
+    };
+    if let Some(rounds) = results.run["rounds"].as_u64() {
+        text += &format!(", {rounds} rounds for each point");
+    }
+    if let Some(guest) = results.noted("guest") {
+        text += &format!(", in an emulated machine ({guest}): compare its values with each other");
+    }
+    text + "."
+}
+
+/// A change in per cent, in a few characters.
+fn short(change: f64) -> String {
+    let digits = if change.abs() < 9.95 { 1 } else { 0 };
+    format!("{change:+.digits$}")
 }
 
 fn diagram(
     results: &Results,
-    args: &ReproduceArgs,
     id: &'static str,
     title: &str,
     channels: [(&'static str, &'static str, &'static str); 3],
 ) -> PaperFigure {
-    let mut series = Vec::new();
-    let (mut missing, mut replaced) = (Vec::new(), Vec::new());
+    let mut lines: Vec<(String, BTreeMap<usize, Interval>)> = Vec::new();
+    let mut lacks = Vec::new();
     for (channel, name, instead) in channels {
-        let (found, title) = match (measured(results, channel), measured(results, instead)) {
-            (Some(found), _) => (found, name.to_string()),
+        let why = results.run["absent"][channel].as_str().unwrap_or("not measured");
+        match (measured(results, channel), measured(results, instead)) {
+            (Some(found), _) => lines.push((name.to_string(), intervals(results, found))),
             (None, Some(instead)) => {
-                replaced.push(format!("{instead} stands for {name}"));
-                (instead, format!("{instead} (for {name})"))
+                lacks.push(format!("{instead} stands for {name} ({why})"));
+                lines.push((format!("{instead} (for {name})"), intervals(results, instead)));
             }
-            (None, None) => {
-                missing.push(name);
-                continue;
-            }
+            (None, None) => lacks.push(format!("{name} is absent ({why})")),
+        }
+    }
+    let is_radio = results.noted("path") == Some("radio");
+    let (mark, first) = match (lacks.is_empty(), is_radio) {
+        (true, false) => {
+            (Mark::OtherTestbed, "All of the figure's channels ran in one run.".into())
+        }
+        (true, true) => (Mark::ModelledPart, "All of the figure's channels ran in one run.".into()),
+        (false, _) => (
+            Mark::Incomplete,
+            format!(
+                "{}. `make reproduce` builds the libraries, and runs a guest with kernel TLS and \
+                 Martlet's module.",
+                lacks.join("; ")
+            ),
+        ),
+    };
+    let reason = format!("{first} {}", conditions(results));
+    let mut figure = PaperFigure::new(id, &format!("LCS-UPP, figure 4, {title}"), mark, &reason);
+    // The paper prints at each point the change of the upper bound from wolfSSL's at the same n.
+    let (mut labels, mut table) = (Vec::new(), None);
+    if let Some(((base, from), others)) = lines.split_first() {
+        let cell = |of: &BTreeMap<usize, Interval>, n: &usize| {
+            of.get(n).zip(from.get(n)).map(|(of, from)| of.change(from))
         };
-        let points = intervals(results, found);
-        series.push(Series {
-            name: title,
-            points: points
-                .iter()
-                .map(|(n, it)| (*n as f64, it.mean, it.low(), it.high()))
-                .collect(),
+        for (name, of) in others {
+            labels.extend(of.keys().filter_map(|n| {
+                let change = cell(of, n)?;
+                Some(PointLabel {
+                    series: name.clone(),
+                    x: *n as f64,
+                    text: short(change),
+                    is_below: change < 0.0,
+                })
+            }));
+        }
+        let row = |(n, it): (&usize, &Interval)| -> Vec<String> {
+            let changes = others.iter().map(|(_, of)| {
+                cell(of, n).map_or("–".into(), |change| format!("{change:+.2} %"))
+            });
+            [n.to_string(), format!("{:.4} ms", it.high())].into_iter().chain(changes).collect()
+        };
+        let columns = ["n, bytes".to_string(), format!("{base}, upper bound")];
+        table = (!others.is_empty()).then(|| Table {
+            title: format!("Change of the interval's upper bound relative to {base}"),
+            columns: columns.into_iter().chain(others.iter().map(|it| it.0.clone())).collect(),
+            rows: from.iter().map(row).collect(),
         });
     }
-    let reason = match (missing.is_empty() && replaced.is_empty(), args.realtime) {
-        (true, true) => "All of the figure's channels ran in one run, with the real-time \
-                         properties; both ends run on this machine, without a radio."
-            .to_string(),
-        (true, false) => "All of the figure's channels ran in one run, without the real-time \
-                          properties (--realtime); both ends run on this machine, without a radio."
-            .into(),
-        _ => {
-            let mut parts = replaced.clone();
-            if !missing.is_empty() {
-                parts.push(format!("not measured: {}", missing.join(", ")));
-            }
-            format!(
-                "Both ends run on this machine, without a radio. {}. Build with --features \
-                 wolfssl,mbedtls,msquic, and run in a kernel with TLS and Martlet's module.",
-                parts.join("; ")
-            )
-        }
+    figure.table = table;
+    let series = lines.into_iter().map(|(name, points)| Series {
+        name,
+        points: points.iter().map(|(n, it)| (*n as f64, it.mean, it.low(), it.high())).collect(),
+    });
+    let panel = Panel {
+        title: title.into(),
+        x_label: "LPP payload size n, bytes".into(),
+        y_label: "transport time, ms, 99 % interval".into(),
+        series: series.collect(),
     };
-    let mut figure =
-        PaperFigure::new(id, &format!("LCS-UPP, figure 4, {title}"), Mark::OtherTestbed, &reason);
-    figure.drawing = Drawing::Lines(
-        vec![Panel {
-            title: title.into(),
-            x_label: "LPP payload size n, bytes".into(),
-            y_label: "transport time, ms, 99 % interval".into(),
-            series,
-        }],
-        Axes { log_x: true, log_y: true },
-    );
+    let axes = Axes { log_x: true, log_y: true };
+    figure.drawing = Drawing::Labelled(vec![panel], axes, labels);
     for quantity in super::paper::of(id) {
         let (of, from) = quantity.what.split_once(" relative to ").unwrap_or_default();
         let value = measured(results, of)
@@ -135,10 +189,10 @@ fn diagram(
             .and_then(|(of, from)| change(results, of, from));
         figure.here(quantity.what, value);
     }
-    figure.like =
-        "The paper finds that the transport time grows with the payload, and rapidly above \
-                   the size of a TLS record (2¹⁴ bytes). The path here is a loopback, so that the \
-                   channels' own cost is a larger share than over a radio."
-            .into();
+    figure.like = "The paper finds that the transport time grows with the payload, and rapidly \
+                   above the size of a TLS record (2¹⁴ bytes). As in the paper, a number at a \
+                   point is the change of the upper bound in per cent. Where the path has no \
+                   radio, the channels' own cost is a larger share."
+        .into();
     figure
 }

@@ -14,6 +14,8 @@ pub(super) enum Mark {
     OtherTestbed,
     /// A part of it is a model.
     ModelledPart,
+    /// Series of the paper are absent, or others stand for them.
+    Incomplete,
 }
 
 impl Mark {
@@ -22,6 +24,7 @@ impl Mark {
             Mark::True => "true",
             Mark::OtherTestbed => "other testbed",
             Mark::ModelledPart => "modelled part",
+            Mark::Incomplete => "incomplete",
         }
     }
 }
@@ -40,15 +43,18 @@ const LCS_UPP: [(&str, [&str; 3]); 2] = [
 const SIZES: usize = 17;
 
 /// Marks the diagrams of figure 4 of LCS-UPP as true that have all of the paper's channels with all
-/// of its payload sizes, in one run with the real-time properties.
-pub(super) fn judge_lcs_upp(figures: &mut [PaperFigure], results: &Results, realtime: bool) {
+/// of its payload sizes, in one run that noted the real-time properties, and no modelled part.
+pub(super) fn judge_lcs_upp(figures: &mut [PaperFigure], results: &Results) {
+    let is_realtime = results.run["realtime"].as_bool() == Some(true);
     let sizes = |channel: &str| {
         let rows = results.rows.iter().filter(|row| row.first().is_some_and(|it| it == channel));
         rows.filter_map(|row| row.get(1)).collect::<BTreeSet<_>>().len()
     };
     for (id, channels) in LCS_UPP {
-        let is_true = realtime && channels.iter().all(|channel| sizes(channel) >= SIZES);
-        for figure in figures.iter_mut().filter(|figure| figure.id == id && is_true) {
+        let is_true = is_realtime && channels.iter().all(|channel| sizes(channel) >= SIZES);
+        let can_be_true =
+            |figure: &&mut PaperFigure| figure.id == id && figure.mark == Some(Mark::OtherTestbed);
+        for figure in figures.iter_mut().filter(can_be_true).filter(|_| is_true) {
             figure.mark = Some(Mark::True);
         }
     }
@@ -57,25 +63,43 @@ pub(super) fn judge_lcs_upp(figures: &mut [PaperFigure], results: &Results, real
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
+
+    fn marks(results: &Results, before: Mark) -> [&'static str; 2] {
+        let mut figures =
+            ["lcs-upp-4a", "lcs-upp-4b"].map(|id| PaperFigure::new(id, id, before, ""));
+        judge_lcs_upp(&mut figures, results);
+        figures.map(|figure| mark_name(figure.mark))
+    }
+
+    fn results(channels: &[&str], sizes: usize, run: Value) -> Results {
+        let row = |channel: &str, n: usize| vec![channel.to_string(), n.to_string()];
+        let rows = channels.iter().flat_map(|channel| (0..sizes).map(|n| row(channel, n)));
+        let mut results = Results::of(rows.collect());
+        results.run = run;
+        results
+    }
+
+    const UPPER: [&str; 3] = ["wolfssl_default", "mbedtls", "msquic"];
+    const ALL: [&str; 5] = ["wolfssl_default", "mbedtls", "msquic", "ktls", "kernel_module"];
 
     #[test]
     fn figure_4_is_true_with_all_channels_and_sizes_and_the_real_time_properties() {
-        let row = |channel: &str, n: usize| vec![channel.to_string(), n.to_string()];
-        let of = |channels: &[&str], sizes: usize| {
-            let rows = channels.iter().flat_map(|channel| (0..sizes).map(|n| row(channel, n)));
-            Results::of(rows.collect())
+        let of = |channels: &[&str], sizes: usize, run: Value| {
+            marks(&results(channels, sizes, run), Mark::OtherTestbed)
         };
-        let marks = |results: &Results, realtime: bool| {
-            let mut figures = ["lcs-upp-4a", "lcs-upp-4b"]
-                .map(|id| PaperFigure::new(id, id, Mark::OtherTestbed, ""));
-            judge_lcs_upp(&mut figures, results, realtime);
-            figures.map(|figure| mark_name(figure.mark))
-        };
-        let upper = ["wolfssl_default", "mbedtls", "msquic"];
-        let all = of(&[&upper[..], &["ktls", "kernel_module"]].concat(), SIZES);
-        assert_eq!(marks(&all, true), ["true", "true"]);
-        assert_eq!(marks(&all, false), ["other testbed"; 2]);
-        assert_eq!(marks(&of(&upper, SIZES), true), ["true", "other testbed"]);
-        assert_eq!(marks(&of(&upper, SIZES - 1), true), ["other testbed"; 2]);
+        let realtime = || json!({"realtime": true});
+        assert_eq!(of(&ALL, SIZES, realtime()), ["true", "true"]);
+        assert_eq!(of(&ALL, SIZES, json!({"realtime": false})), ["other testbed"; 2]);
+        assert_eq!(of(&ALL, SIZES, Value::Null), ["other testbed"; 2], "nothing was noted");
+        assert_eq!(of(&UPPER, SIZES, realtime()), ["true", "other testbed"]);
+        assert_eq!(of(&UPPER, SIZES - 1, realtime()), ["other testbed"; 2]);
+    }
+
+    #[test]
+    fn figure_4_with_a_model_or_without_a_series_is_never_true() {
+        let all = results(&ALL, SIZES, json!({"realtime": true}));
+        assert_eq!(marks(&all, Mark::ModelledPart), ["modelled part"; 2]);
+        assert_eq!(marks(&all, Mark::Incomplete), ["incomplete"; 2]);
     }
 }

@@ -22,7 +22,9 @@ mod xupfpi;
 
 use crate::control_plane::radio_ms;
 use crate::core::CoreArgs;
-use crate::plot::{Axes, Bars, Panel, draw_bars, draw_scaled, draw_stacked};
+use crate::plot::{
+    Axes, Bars, Panel, PointLabel, draw_bars, draw_labelled, draw_scaled, draw_stacked,
+};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use mark::{Mark, mark_name};
@@ -108,6 +110,8 @@ pub struct ReproduceArgs {
 enum Drawing {
     Nothing,
     Lines(Vec<Panel>, Axes),
+    /// Lines with texts at points.
+    Labelled(Vec<Panel>, Axes, Vec<PointLabel>),
     Bars(Vec<Bars>),
     /// The series of a group on top of each other.
     Stacked(Vec<Bars>),
@@ -156,7 +160,7 @@ impl Drawing {
         };
         match self {
             Drawing::Nothing => Vec::new(),
-            Drawing::Lines(panels, _) => lines(panels),
+            Drawing::Lines(panels, _) | Drawing::Labelled(panels, ..) => lines(panels),
             Drawing::Bars(panels) | Drawing::Stacked(panels) => bars(panels),
         }
     }
@@ -165,10 +169,20 @@ impl Drawing {
         match self {
             Drawing::Nothing => Ok(()),
             Drawing::Lines(panels, axes) => draw_scaled(folder, name, panels, *axes),
+            Drawing::Labelled(panels, axes, labels) => {
+                draw_labelled(folder, name, panels, *axes, labels)
+            }
             Drawing::Bars(panels) => draw_bars(folder, name, panels),
             Drawing::Stacked(panels) => draw_stacked(folder, name, panels),
         }
     }
+}
+
+/// A table beside a plot.
+struct Table {
+    title: String,
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
 }
 
 /// A figure of a paper.
@@ -182,6 +196,8 @@ struct PaperFigure {
     /// What is like the paper, and what is not.
     like: String,
     drawing: Drawing,
+    /// Numbers that the paper prints in the plot.
+    table: Option<Table>,
     /// Values of this run, by the quantities of [`paper`].
     here: Vec<(&'static paper::Quantity, Option<f64>)>,
     /// A file of the report's folder with more about it, and what it has.
@@ -201,6 +217,7 @@ impl PaperFigure {
             reason: reason.into(),
             like: String::new(),
             drawing: Drawing::Nothing,
+            table: None,
             here: paper::of(id).map(|quantity| (quantity, None)).collect(),
             more: None,
             command: String::new(),
@@ -223,6 +240,7 @@ impl PaperFigure {
             self.mark = None;
             self.reason = failure.unwrap_or("the experiment gave no values for it").into();
             self.drawing = Drawing::Nothing;
+            self.table = None;
         } else if let Some(failure) = failure {
             self.reason += &format!(" The experiment did not end: {failure}");
         }
@@ -263,12 +281,16 @@ pub fn run(args: &ReproduceArgs) -> Result<String> {
             Paper::Xupfpi => xupfpi::figures(&results),
             Paper::Switch => switch::figures(&results),
             Paper::LcsUpp => {
-                let mut figures = lcs_upp::figures(&results, args);
-                mark::judge_lcs_upp(&mut figures, &results, args.realtime);
+                let mut figures = lcs_upp::figures(&results);
+                mark::judge_lcs_upp(&mut figures, &results);
                 figures
             }
         };
-        let command = format!("martlet-lab {} {}", paper.lab(), words.join(" "));
+        // The command that ran, which may be another one than that of these options.
+        let command = match results.noted("command") {
+            Some(command) => command.to_string(),
+            None => format!("martlet-lab {} {}", paper.lab(), words.join(" ")),
+        };
         for mut figure in made {
             figure.command = command.trim_end().to_string();
             figure.machine = results.machine.clone();
@@ -370,12 +392,78 @@ mod tests {
             .flatten()
             .collect();
         let results = Results::of(rows);
-        let figures = lcs_upp::figures(&results, &args(Paper::LcsUpp));
+        let figures = lcs_upp::figures(&results);
         let values: Vec<f64> = figures
             .iter()
             .flat_map(|figure| figure.here.iter().filter_map(|(_, value)| *value))
             .collect();
         assert_eq!(values, [50.0, -50.0, 100.0, 0.0, -50.0]);
+        assert!(figures.iter().all(|figure| figure.mark == Some(Mark::OtherTestbed)));
         assert!(figures.iter().all(|figure| !figure.reason.contains("stands for")));
+    }
+
+    /// Rows of two rounds, of the time of a channel for each n.
+    fn rows_of(channel: &str, times: &[(u32, f64)]) -> Vec<Vec<String>> {
+        let row = |n: u32, round: u32, time: f64| {
+            vec![channel.into(), n.to_string(), round.to_string(), time.to_string()]
+        };
+        times.iter().flat_map(|(n, time)| [row(*n, 0, *time), row(*n, 1, *time)]).collect()
+    }
+
+    /// The numbers that the paper prints at the points of figure 4.
+    #[test]
+    fn the_change_of_the_upper_bound_stands_at_each_point_and_in_a_table() {
+        let mut rows = rows_of("wolfssl", &[(1, 1.0), (1024, 2.0), (65_535, 8.0)]);
+        rows.extend(rows_of("mbedtls", &[(1, 1.1), (1024, 2.0), (65_535, 12.0)]));
+        rows.extend(rows_of("msquic", &[(1, 0.5), (1024, 1.0), (65_535, 10.0)]));
+        let [upper, _] = <[_; 2]>::try_from(lcs_upp::figures(&Results::of(rows))).ok().unwrap();
+        let Drawing::Labelled(_, _, labels) = &upper.drawing else { panic!("no labels") };
+        let of = |series: &str| -> Vec<_> {
+            let labels = labels.iter().filter(|label| label.series == series);
+            labels.map(|label| (label.x, label.text.as_str())).collect()
+        };
+        assert_eq!(of("Mbed TLS"), [(1.0, "+10"), (1024.0, "+0.0"), (65_535.0, "+50")]);
+        assert_eq!(of("MsQuic"), [(1.0, "-50"), (1024.0, "-50"), (65_535.0, "+25")]);
+        assert!(of("wolfSSL").is_empty());
+        let table = upper.table.unwrap();
+        assert_eq!(table.columns, ["n, bytes", "wolfSSL, upper bound", "Mbed TLS", "MsQuic"]);
+        assert_eq!(table.rows[2], ["65535", "8.0000 ms", "+50.00 %", "+25.00 %"]);
+    }
+
+    /// A run in a guest that is drawn elsewhere, without its options.
+    #[test]
+    fn a_figure_has_the_conditions_of_its_run_and_the_series_that_it_lacks() {
+        let folder = std::env::temp_dir().join(format!("martlet-drawn-{}", std::process::id()));
+        let lab = folder.join("lcs-upp");
+        std::fs::create_dir_all(&lab).unwrap();
+        let mut rows = rows_of("wolfssl_default", &[(1, 1.0), (1024, 2.0)]);
+        rows.extend(rows_of("ktls", &[(1, 1.0), (1024, 3.0)]));
+        let lines: Vec<String> = rows.iter().map(|row| row.join(",")).collect();
+        std::fs::write(lab.join("raw.csv"), format!("header\n{}\n", lines.join("\n"))).unwrap();
+        let summary = serde_json::json!({"figures": [], "machine": {"kernel": "6.1-rt"}, "run": {
+            "command": "martlet-lab lcs-upp --rounds 1000 --realtime", "path": "loopback",
+            "realtime": true, "rounds": 1000, "ue": "scheduling SCHED_FIFO, priority 1",
+            "guest": "QEMU without KVM", "absent": {"kernel_module": "it is not loaded"},
+        }});
+        std::fs::write(lab.join("summary.json"), summary.to_string()).unwrap();
+        run(&ReproduceArgs { out: Some(folder.clone()), ..args(Paper::LcsUpp) }).unwrap();
+        let text = std::fs::read(folder.join("summary.json")).unwrap();
+        let drawn: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let lower = &drawn["figures"][1];
+        assert_eq!(lower["mark"], "incomplete");
+        assert_eq!(lower["command"], "martlet-lab lcs-upp --rounds 1000 --realtime");
+        let reason = lower["reason"].as_str().unwrap();
+        for part in [
+            "Type 3, kernel module is absent (it is not loaded)",
+            "with the real-time properties (scheduling SCHED_FIFO, priority 1)",
+            "1000 rounds",
+            "QEMU without KVM",
+        ] {
+            assert!(reason.contains(part), "{reason}");
+        }
+        assert_eq!(lower["table"]["rows"][1][2], "+50.00 %");
+        let html = std::fs::read_to_string(folder.join("report.html")).unwrap();
+        assert!(html.contains("<td>+50.00 %</td>"));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

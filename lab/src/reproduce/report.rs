@@ -1,6 +1,6 @@
 //! The report: one HTML page with all plots in it, a PDF of it, raw data, and a summary.
 use super::paper::PaperValue;
-use super::{PaperFigure, ReproduceArgs, mark_name};
+use super::{PaperFigure, ReproduceArgs, Table, mark_name};
 use crate::machine;
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
@@ -114,6 +114,9 @@ fn summary(figure: &PaperFigure) -> Value {
         "more": figure.more.map(|(file, _)| file),
         "machine": figure.machine,
         "series": series, "values": values,
+        "table": figure.table.as_ref().map(|table| {
+            json!({"title": table.title, "columns": table.columns, "rows": table.rows})
+        }),
     })
 }
 
@@ -201,9 +204,11 @@ fn page(
                 escaped(quantity.source)
             );
         }
+        page += "</table>";
+        page += &figure.table.as_ref().map(numbers).unwrap_or_default();
         let _ = write!(
             page,
-            "</table><p>{}</p>{}<p><code>{}</code></p><p>{}</p></section>",
+            "<p>{}</p>{}<p><code>{}</code></p><p>{}</p></section>",
             escaped(&figure.like),
             more(figure),
             escaped(&figure.command),
@@ -218,6 +223,17 @@ fn page(
 fn more(figure: &PaperFigure) -> String {
     let link = |(file, what): (&str, &str)| format!("<p><a href=\"{file}\">{what}</a></p>");
     figure.more.filter(|_| figure.mark.is_some()).map(link).unwrap_or_default()
+}
+
+/// A table beside a plot.
+fn numbers(table: &Table) -> String {
+    let row = |cells: &[String], tag: &str| -> String {
+        let cells = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell)));
+        format!("<tr>{}</tr>", cells.collect::<String>())
+    };
+    let rows = table.rows.iter().map(|cells| row(cells, "td")).collect::<String>();
+    let head = row(&table.columns, "th");
+    format!("<table><caption>{}</caption>{head}{rows}</table>", escaped(&table.title))
 }
 
 /// Prints the page by the first Chromium that can.

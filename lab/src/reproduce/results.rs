@@ -1,4 +1,5 @@
 //! The results of an experiment, read from its files.
+use crate::machine;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use statrs::statistics::Statistics;
@@ -18,6 +19,8 @@ pub struct Results {
     pub machine: String,
     /// The model of the board with which it was measured.
     pub board: Option<String>,
+    /// How it was measured, as the experiment noted it. Null in results of older versions.
+    pub run: Value,
 }
 
 impl Results {
@@ -45,16 +48,9 @@ impl Results {
             .skip(1)
             .map(|line| line.split(',').map(str::to_string).collect())
             .collect();
-        let part = |name: &str| summary["machine"][name].as_str().unwrap_or("?").to_string();
-        let machine = format!(
-            "{}, Linux {}, preemption {}, {} build",
-            part("cpu"),
-            part("kernel"),
-            part("preemption"),
-            part("build")
-        );
+        let machine = machine::in_a_line(&summary["machine"]);
         let board = summary["machine"]["board"].as_str().map(str::to_string);
-        Ok(Results { figures, rows, machine, board })
+        Ok(Results { figures, rows, machine, board, run: summary["run"].clone() })
     }
 
     /// Results that have rows only.
@@ -68,6 +64,11 @@ impl Results {
     pub fn with(mut self, figures: &[(&str, (f64, f64, f64))]) -> Results {
         self.figures.extend(figures.iter().map(|(id, value)| (id.to_string(), *value)));
         self
+    }
+
+    /// What the experiment noted about its run.
+    pub fn noted(&self, name: &str) -> Option<&str> {
+        self.run[name].as_str()
     }
 
     /// The value of a figure.
