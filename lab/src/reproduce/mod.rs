@@ -10,11 +10,13 @@
 //! | `mark` | how true to the paper a figure is |
 //! | `results` | the results of an experiment, from its files |
 //! | `l25gc`, `xupfpi`, `switch`, `lcs_upp` | the figures of each paper |
+//! | `part` | from which programs a part of the report is, so that it is not measured again |
 //! | `report` | report.html, report.pdf, summary.json, raw.csv |
 mod l25gc;
 mod lcs_upp;
 mod mark;
 pub mod paper;
+mod part;
 mod report;
 mod results;
 mod switch;
@@ -76,6 +78,12 @@ pub struct ReproduceArgs {
     /// Draw again from the measurements that --out holds, without measuring
     #[arg(long, requires = "out")]
     pub draw: bool,
+    /// Do not measure these papers: draw what --out holds of them, such as the results of a guest
+    #[arg(long, value_enum, value_delimiter = ',', requires = "out", value_name = "PAPERS")]
+    pub keep: Vec<Paper>,
+    /// Measure only what --out does not hold from the same programs and options
+    #[arg(long, requires = "out")]
+    pub resume: bool,
     /// Seconds of each trial of the switch; RFC 2544 requires 60
     #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
     pub trial: f64,
@@ -268,7 +276,8 @@ pub fn run(args: &ReproduceArgs) -> Result<String> {
             continue;
         }
         let words = arguments(args, paper);
-        let results = match args.draw {
+        let drawn = args.draw || [paper, Paper::All].iter().any(|it| args.keep.contains(it));
+        let results = match drawn {
             true => Ok(()),
             false => measure(args, paper, &words, &folder.join(paper.lab())),
         };
@@ -319,6 +328,12 @@ fn arguments(args: &ReproduceArgs, paper: Paper) -> Vec<String> {
 
 /// Runs an experiment. Its messages go to `LAB.log` beside its folder.
 fn measure(args: &ReproduceArgs, paper: Paper, words: &[String], folder: &Path) -> Result<()> {
+    let origin = part::Origin::of(args, paper, words);
+    if args.resume && origin.as_ref().is_ok_and(|origin| origin.is_of(folder)) {
+        tracing::info!(experiment = paper.lab(), folder = %folder.display(), "experiment kept");
+        return Ok(());
+    }
+    part::forget(folder)?;
     tracing::info!(experiment = paper.lab(), folder = %folder.display(), "experiment started");
     let log = folder.with_extension("log");
     let file = std::fs::File::create(&log)?;
@@ -329,7 +344,7 @@ fn measure(args: &ReproduceArgs, paper: Paper, words: &[String], folder: &Path) 
     }
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).status()?;
     if status.success() {
-        return Ok(());
+        return origin?.write(folder);
     }
     let text = std::fs::read_to_string(&log).unwrap_or_default();
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
@@ -346,6 +361,8 @@ mod tests {
             out: None,
             quick: true,
             draw: true,
+            keep: Vec::new(),
+            resume: false,
             trial: 60.0,
             radio_ms: 20.0,
             baseline: None,
