@@ -100,6 +100,8 @@ impl Output {
                 PathBuf::from("lab-results").join(format!("{lab}-{now}"))
             }
         };
+        // A core reads the paths in its configuration as relative to the configuration's folder.
+        let folder = std::path::absolute(folder)?;
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let mut raw = BufWriter::new(File::create(folder.join("raw.csv"))?);
@@ -200,6 +202,16 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A core reads the paths in its configuration as relative to the configuration's folder.
+    #[test]
+    fn the_folder_of_results_is_absolute() {
+        let out = PathBuf::from(format!("../target/martlet-output-{}", std::process::id()));
+        let run = RunArgs { out: Some(out), ..RunArgs::default() };
+        let output = Output::create("test", &run, "header").unwrap();
+        assert!(output.folder().is_absolute(), "{}", output.folder().display());
+        std::fs::remove_dir_all(output.folder()).unwrap();
+    }
 
     #[test]
     fn a_command_is_noted_without_folder_and_log_level() {
