@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install uninstall dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz fuzz-stateful bench bench-update \
+.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install uninstall dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest release-positioning reproduce fuzz fuzz-stateful bench bench-update \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-fuzz packages-guest packages-lab packages-bench packages-channels packages-dist lab-upf oracles
 
@@ -257,17 +257,22 @@ BUILD_POSITIONING = $(CARGO) build --release --locked -p martlet --target-dir ta
 	$(CARGO) build --release --locked -p martlet-lab -p martlet-lab-endpoint \
 		--features martlet-lab/openssl,martlet-lab/wolfssl,martlet-lab/mbedtls,martlet-lab/msquic --target-dir target/positioning
 
-lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, and under the radio model (a quarter of an hour), in a build of its own (wolfSSL is GPL: not for release)
+release-positioning: packages-channels ## Build target/positioning/release/martlet-lab with the TLS libraries in C (wolfSSL is GPL: not for release)
 	$(BUILD_POSITIONING)
+
+lab-positioning: release-positioning ## Measure LCS-UPP over every secure channel, and under the radio model (a quarter of an hour), in a build of its own (wolfSSL is GPL: not for release)
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
 		target/positioning/release/martlet-lab --log warn lcs-upp
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
 		target/positioning/release/martlet-lab --log warn lcs-upp --path radio --radio loss=0.005 --realtime \
 		--channels wolfssl_default,wolfssl,mbedtls,msquic,rustls,quinn,quinn_keep_alive
 
-lab-positioning-guest: packages-channels packages-guest ## Measure all three types of LCS-UPP data path beside wolfSSL, in a guest with Debian's kernel (wolfSSL is GPL: not for release)
-	$(BUILD_POSITIONING)
-	deploy/guest/lcs.sh target/positioning/release/martlet-lab
+lab-positioning-guest: release-positioning packages-guest ## Measure all three types of LCS-UPP data path beside wolfSSL, ROUNDS (1000) times in a guest with Debian's kernel (wolfSSL is GPL: not for release)
+	ROUNDS=$(ROUNDS) deploy/guest/lcs.sh target/positioning/release/martlet-lab
+
+# OUT, AGAIN, QUICK, ROUNDS and TRIAL are described there.
+reproduce: packages-lab packages-guest ## Make the 17 figures of the four papers in one report, lab-results/reproduce (hours; QUICK=1: minutes); what is measured already is kept
+	MAKE="$(MAKE)" AS_ROOT="$(AS_ROOT)" deploy/reproduce/run.sh
 
 fuzz: packages-fuzz ## Run every fuzz target for SECONDS each (30), with a nightly toolchain or, without one, the stable one
 	fuzz/run.sh $(SECONDS)
