@@ -347,8 +347,10 @@ fn measure(args: &ReproduceArgs, paper: Paper, words: &[String], folder: &Path) 
         return origin?.write(folder);
     }
     let text = std::fs::read_to_string(&log).unwrap_or_default();
-    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
-    anyhow::bail!("{}", last.trim_start_matches("martlet-lab: "))
+    match part::error_of(&text) {
+        Some(error) => anyhow::bail!("{error}"),
+        None => anyhow::bail!("the experiment ended without an error message ({status})"),
+    }
 }
 
 #[cfg(test)]

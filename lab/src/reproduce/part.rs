@@ -1,5 +1,5 @@
-//! The origin of a part of a report: from which programs and with which options it was measured. A
-//! part with the same origin is not measured again.
+//! A part of a report: its origin, that is from which programs and with which options it was
+//! measured, and the error with which it failed. A part with the same origin is not measured again.
 use super::{Paper, ReproduceArgs};
 use crate::core::sibling_program;
 use crate::machine;
@@ -84,4 +84,54 @@ pub(super) fn forget(folder: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The error with which an experiment ended, from its log. Programs that it started write there
+/// too, also after it. `None` if it was killed.
+pub(super) fn error_of(log: &str) -> Option<String> {
+    const PREFIX: &str = "martlet-lab: ";
+    let at = if log.starts_with(PREFIX) { 0 } else { log.rfind(&format!("\n{PREFIX}"))? + 1 };
+    let lines = log[at + PREFIX.len()..].lines().map(str::trim);
+    // Messages of other programs begin with their time or with the colour of it.
+    let is_time = |line: &str| line.starts_with("20") && line.get(4..5) == Some("-");
+    let lines = lines.take_while(|line| !line.starts_with("\u{1b}[") && !is_time(line));
+    let words: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    Some(words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_an_experiment_is_not_the_last_message_of_another_program() {
+        let log = "2026-11-29T20:29:58Z INFO started\nmartlet-lab: the core failed:\n\n  line 2: \
+                   too long\n\u{1b}[2m2026-11-29T20:29:59Z INFO parent process ended\n";
+        assert_eq!(error_of(log).unwrap(), "the core failed: line 2: too long");
+        assert_eq!(error_of("martlet-lab: no right\n").unwrap(), "no right");
+        assert_eq!(error_of("2026-11-29T20:29:59Z INFO parent process ended\n"), None);
+        assert_eq!(error_of(""), None);
+    }
+
+    #[test]
+    fn a_part_is_of_the_programs_and_options_with_which_it_was_measured() {
+        let folder = std::env::temp_dir().join(format!("martlet-origin-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let origin = |argument: &str, digest: &str| Origin {
+            arguments: vec![argument.into()],
+            kernel: "6.1".into(),
+            programs: [("martlet-lab".to_string(), digest.to_string())].into(),
+        };
+        let measured = origin("--quick", "aa");
+        measured.write(&folder).unwrap();
+        assert!(!measured.is_of(&folder), "an experiment that was aborted has no summary");
+        std::fs::write(folder.join("summary.json"), "{}").unwrap();
+        assert!(measured.is_of(&folder));
+        assert!(!origin("--rounds", "aa").is_of(&folder));
+        assert!(!origin("--quick", "bb").is_of(&folder));
+        forget(&folder).unwrap();
+        assert!(!measured.is_of(&folder));
+        forget(&folder).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }
