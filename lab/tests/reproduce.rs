@@ -1,11 +1,12 @@
 //! `make reproduce`: parts of the report that are kept, repeated, or fail.
 use anyhow::{Context, Result, ensure};
-use martlet_tests::in_namespace;
+use martlet_tests::in_namespace_within;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 /// A folder that is removed on drop.
 struct Folder(PathBuf);
@@ -133,7 +134,7 @@ fn a_guest_that_fails_does_not_stop_the_report() -> Result<()> {
 /// A debug build gives no meaningful values.
 #[test]
 fn reproduce_resumes_with_the_parts_that_are_missing() {
-    in_namespace(|| async {
+    in_namespace_within(Duration::from_secs(300), || async {
         let folder = Folder::new("reproduce-resume")?;
         let run = |paper: &str, more: &[&str]| -> Result<Value> {
             let output = Command::new(env!("CARGO_BIN_EXE_martlet-lab"))
