@@ -45,6 +45,7 @@ check "v1model, p4test" p4test upf_v1model.p4
 check "pna, p4test" p4test $(includes p4test dpdk) upf_pna.p4
 check "v1model, BMv2" p4c-bm2-ss --arch v1model upf_v1model.p4 -o "$out/v1model.json" \
     --p4runtime-files "$out/v1model.txtpb"
+# Not p4c-dpdk: it demands lengths in count and execute, which the standard's PSA has not.
 check "psa, BMv2" p4c-bm2-psa upf_psa.p4 -o "$out/psa.json"
 check "pna, DPDK" p4c-dpdk --arch pna upf_pna.p4 -o "$out/pna.spec"
 check "tna" p4c-barefoot --arch tna --target tofino upf_tna.p4 -o "$out/tna"

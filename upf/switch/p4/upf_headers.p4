@@ -19,11 +19,15 @@ const bit<8> GTPU_G_PDU = 255;
 // TS 29.281, 5.2.1, and TS 38.415, 5.5.2.
 const bit<8> EXTENSION_PDU_SESSION = 0x85;
 
-const bit<8> SIDE_NONE = 0;
-const bit<8> SIDE_ACCESS = 1;
-const bit<8> SIDE_CORE = 2;
-const bit<8> SIDE_NATIVE = 3;
-const bit<8> SIDE_CONTROLLER = 4;
+// How a packet is processed further. Up to `PATH_DOWNLINK` by the session's rules; with
+// `PATH_DEFAULT` by no rule, so that the native UPF gets it; with `PATH_NONE` not at all.
+const bit<8> PATH_UPLINK = 1;
+const bit<8> PATH_DOWNLINK = 2;
+const bit<8> PATH_DEFAULT = 8;
+const bit<8> PATH_DEFAULT_GTP = 9;
+const bit<8> PATH_DEFAULT_IP = 10;
+const bit<8> PATH_HELD = 16;
+const bit<8> PATH_NONE = 32;
 
 // What is applied to a session's packets in addition to the lookup: nothing, filters, or hold.
 const bit<8> WHOLE = 0;
@@ -36,7 +40,9 @@ const bit<16> IPV4_HEADER = 20;
 const bit<16> IPV6_HEADER = 40;
 // A header, and the ports behind it.
 const bit<16> IPV4_AND_PORTS = 24;
-const bit<16> PORTS = 4;
+const bit<16> IPV6_AND_PORTS = 44;
+const bit<8> VERSION_4 = 4;
+const bit<8> VERSION_6 = 6;
 // Version 6, no traffic class, no flow label.
 const bit<32> IPV6_PLAIN = 0x60000000;
 // All bits of the flags and the fragment offset except "don't fragment".
@@ -162,7 +168,7 @@ struct metadata_t {
     port_t ingress_port;
     port_t egress_port;
     bit<8> drop;
-    bit<8> side;
+    bit<8> path;
     // For a tunnelled packet: the difference between the GTP-U payload length and the inner
     // packet's length.
     bit<16> overhead;
@@ -182,6 +188,8 @@ struct metadata_t {
     bit<64> remote_high;
     bit<64> remote_low;
     bit<8> filtered;
+    // The version of the packet that filters look at.
+    bit<8> version;
     // The gate of the flow is closed, or a meter is exceeded.
     bit<8> closed;
     // The QFI of a tunnelled packet, and the one that its rule requires; 0: any.

@@ -8,7 +8,7 @@ parser UpfParser(packet_in packet, out headers_t hdr, inout metadata_t meta) {
         meta.closed = 0;
         meta.session_meter_index = 0;
         meta.application_meter_index = 0;
-        meta.side = SIDE_NONE;
+        meta.path = PATH_NONE;
         transition select(meta.ingress_port) {
             PORT_CONTROLLER: parse_packet_out;
             default: parse_ethernet;

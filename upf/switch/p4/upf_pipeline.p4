@@ -18,7 +18,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
 
     action access(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask, ipv4_t own,
             bit<64> own_high, bit<64> own_low) {
-        meta.side = SIDE_ACCESS;
+        meta.path = PATH_UPLINK;
         meta.ues = ues;
         meta.ues_mask = ues_mask;
         meta.ues_v6 = ues_v6;
@@ -31,7 +31,7 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
     // The same with the perimeter.
     action access_checked(ipv4_t ues, ipv4_t ues_mask, bit<64> ues_v6, bit<64> ues_v6_mask,
             ipv4_t own, bit<64> own_high, bit<64> own_low, bit<8> perimeter) {
-        meta.side = SIDE_ACCESS;
+        meta.path = PATH_UPLINK;
         meta.ues = ues;
         meta.ues_mask = ues_mask;
         meta.ues_v6 = ues_v6;
@@ -43,12 +43,12 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
     }
     action core(bit<16> longest) {
         meta.peer = 0;
-        meta.side = SIDE_CORE;
+        meta.path = PATH_DOWNLINK;
         meta.longest = longest;
     }
     // From the native UPF: to the port on the other side of the wire.
     action native(port_t peer) {
-        meta.side = SIDE_NATIVE;
+        meta.path = PATH_NONE;
         meta.egress_port = peer;
     }
     action drop() {
@@ -265,10 +265,12 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
     action application(bit<32> application) {
         meta.application = application;
     }
+    // Addresses are matched with masks, since architectures refuse longest prefixes beside other
+    // masks.
     table applications {
         key = {
             meta.session : ternary @name("session");
-            meta.remote : lpm @name("remote");
+            meta.remote : ternary @name("remote");
             meta.remote_port : range @name("remote_port");
             meta.protocol : ternary @name("protocol");
             meta.packet_qfi : ternary @name("qfi");
@@ -382,43 +384,87 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
         size = 4096;
     }
 
+    // Each table is applied at one place: BMv2 and Tofino demand it. So a decision is written into
+    // `meta.path`, and the tables that follow depend on it.
     apply {
-        if (hdr.packet_out.isValid()) {
-            meta.egress_port = hdr.packet_out.egress_port;
-            hdr.packet_out.setInvalid();
-            return;
+        // Without an Ethernet header: a packet from the controller.
+        if (hdr.ethernet.isValid()) {
+            interfaces.apply();
         }
-        interfaces.apply();
-        if (meta.side == SIDE_ACCESS) {
+
+        if (meta.path == PATH_UPLINK) {
+            // Fast path: all lengths agree, and the TTL allows forwarding. The native UPF processes
+            // and counts all other packets.
             if (hdr.inner_ipv4.isValid()) {
-                // Fast path: all lengths agree, the UE owns the source address, and the TTL allows
-                // forwarding. The native UPF processes and counts all other packets.
+                meta.bytes = hdr.inner_ipv4.total_length;
                 meta.expected = hdr.inner_ipv4.total_length + meta.overhead;
                 if (hdr.gtpu.length != meta.expected || hdr.inner_ipv4.ttl <= 1
                         || hdr.inner_ipv4.total_length < IPV4_HEADER) {
-                    gtp_default_forward.apply();
-                    return;
+                    meta.path = PATH_DEFAULT_GTP;
+                } else {
+                    meta.expected = meta.expected + 16;
+                    if (hdr.udp.length != meta.expected || meta.outer_length != meta.expected
+                            || hdr.inner_ipv4.total_length >= meta.outer_length) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
                 }
-                meta.expected = meta.expected + 16;
-                if (hdr.udp.length != meta.expected || meta.outer_length != meta.expected
-                        || hdr.inner_ipv4.total_length >= meta.outer_length) {
-                    gtp_default_forward.apply();
-                    return;
+            } else if (hdr.inner_ipv6.isValid()) {
+                // Shorter than the outer packet, so that the sums below do not overflow.
+                if (hdr.inner_ipv6.payload_length >= meta.outer_length
+                        || hdr.inner_ipv6.hop_limit <= 1) {
+                    meta.path = PATH_DEFAULT_GTP;
+                } else {
+                    meta.bytes = hdr.inner_ipv6.payload_length + IPV6_HEADER;
+                    meta.expected = meta.bytes + meta.overhead;
+                    if (hdr.gtpu.length != meta.expected) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    } else {
+                        meta.expected = meta.expected + 16;
+                        if (hdr.udp.length != meta.expected || meta.outer_length != meta.expected) {
+                            meta.path = PATH_DEFAULT_GTP;
+                        }
+                    }
                 }
+            } else if (hdr.gtpu.isValid()) {
+                meta.path = PATH_DEFAULT_GTP;
+            } else {
+                meta.path = PATH_DEFAULT_IP;
+            }
+            if (meta.path == PATH_UPLINK) {
                 if (gtp_decap.apply().miss) {
-                    gtp_default_forward.apply();
-                    return;
+                    meta.path = PATH_DEFAULT_GTP;
+                } else if (hdr.inner_ipv4.isValid()) {
+                    // The UE owns the source address. Packets to UEs and to our own address go to
+                    // the native UPF.
+                    meta.remote = hdr.inner_ipv4.destination;
+                    meta.remote = meta.remote & meta.ues_mask;
+                    if (hdr.inner_ipv4.source != meta.ue || meta.remote == meta.ues
+                            || meta.ue == 0 || hdr.inner_ipv4.destination == meta.own) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
+                } else if (meta.ue_v6 == 0 || hdr.inner_ipv6.source_high != meta.ue_v6) {
+                    meta.path = PATH_DEFAULT_GTP;
+                } else {
+                    // Packets to UEs, and to link-local or multicast addresses, go to the native
+                    // UPF.
+                    meta.remote_high = hdr.inner_ipv6.destination_high;
+                    meta.remote_high = meta.remote_high & meta.ues_v6_mask;
+                    if (meta.remote_high == meta.ues_v6) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
+                    meta.remote_high = hdr.inner_ipv6.destination_high;
+                    meta.remote_high = meta.remote_high & LINK_LOCAL_MASK;
+                    if (meta.remote_high == LINK_LOCAL
+                            || hdr.inner_ipv6.destination_high >= MULTICAST) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
+                    if (hdr.inner_ipv6.destination_low == meta.own_low
+                            && hdr.inner_ipv6.destination_high == meta.own_high) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
                 }
-                meta.remote = hdr.inner_ipv4.destination;
-                meta.remote = meta.remote & meta.ues_mask;
-                if (hdr.inner_ipv4.source != meta.ue || meta.remote == meta.ues || meta.ue == 0) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                if (hdr.inner_ipv4.destination == meta.own) {
-                    gtp_default_forward.apply();
-                    return;
-                }
+            }
+            if (meta.path == PATH_UPLINK) {
                 // The native UPF checks the sender once more, and where it may be in a handover.
                 if (meta.gnb != 0) {
                     meta.sender = hdr.ipv4.source;
@@ -427,68 +473,143 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
                         ipv6_gnbs.apply();
                     }
                     if (meta.sender != meta.gnb) {
-                        gtp_default_forward.apply();
-                        return;
+                        meta.path = PATH_DEFAULT_GTP;
                     }
                 }
                 if (meta.perimeter != PERIMETER_NONE) {
-                    if (hdr.inner_ipv4.destination >= GROUPS
-                            || meta.perimeter == PERIMETER_NATIVE) {
-                        gtp_default_forward.apply();
-                        return;
-                    }
                     meta.isolation = REACHABLE;
-                    meta.remote = hdr.inner_ipv4.destination;
-                    meta.block = hdr.inner_ipv4.destination;
-                    meta.block = meta.block & UPPER_16;
-                    blocks.apply();
-                    if (meta.isolation == SOME_ISOLATED) {
-                        meta.isolation = REACHABLE;
-                        meta.block = hdr.inner_ipv4.destination;
-                        meta.block = meta.block & UPPER_24;
-                        blocks_24.apply();
-                        hosts.apply();
+                    if (hdr.inner_ipv4.isValid()) {
+                        if (hdr.inner_ipv4.destination >= GROUPS
+                                || meta.perimeter == PERIMETER_NATIVE) {
+                            meta.isolation = ISOLATED;
+                        } else {
+                            meta.remote = hdr.inner_ipv4.destination;
+                            meta.block = hdr.inner_ipv4.destination;
+                            meta.block = meta.block & UPPER_16;
+                            blocks.apply();
+                            if (meta.isolation == SOME_ISOLATED) {
+                                meta.isolation = REACHABLE;
+                                meta.block = hdr.inner_ipv4.destination;
+                                meta.block = meta.block & UPPER_24;
+                                blocks_24.apply();
+                                hosts.apply();
+                            }
+                        }
+                    } else if (meta.perimeter >= PERIMETER_WITHOUT_V6) {
+                        meta.isolation = ISOLATED;
+                    } else {
+                        meta.remote_high = hdr.inner_ipv6.destination_high;
+                        blocks_v6.apply();
+                        if (meta.isolation == SOME_ISOLATED) {
+                            meta.isolation = REACHABLE;
+                            meta.remote_low = hdr.inner_ipv6.destination_low;
+                            hosts_v6.apply();
+                        }
                     }
                     if (meta.isolation == ISOLATED) {
-                        gtp_default_forward.apply();
-                        return;
+                        meta.path = PATH_DEFAULT_GTP;
                     }
                 }
                 if (meta.required_qfi != 0 && meta.packet_qfi != meta.required_qfi) {
-                    gtp_default_forward.apply();
-                    return;
+                    meta.path = PATH_DEFAULT_GTP;
                 }
-                meta.bytes = hdr.inner_ipv4.total_length;
-                if (meta.filtered != WHOLE) {
-                    if (meta.filtered == HELD) {
-                        hold();
-                        return;
+            }
+        } else if (meta.path == PATH_DOWNLINK) {
+            // Too long for the tunnel: the native UPF answers.
+            if (hdr.ipv4.isValid()) {
+                meta.bytes = hdr.ipv4.total_length;
+                if (hdr.ipv4.version_ihl != IPV4_WITHOUT_OPTIONS || hdr.ipv4.ttl <= 1
+                        || meta.bytes > meta.longest) {
+                    meta.path = PATH_DEFAULT_IP;
+                } else if (gtp_encap.apply().miss) {
+                    meta.path = PATH_DEFAULT_IP;
+                }
+            } else if (hdr.ipv6.isValid()) {
+                // The target has checked that the frame has this length, so the sum does not
+                // overflow.
+                meta.bytes = hdr.ipv6.payload_length + IPV6_HEADER;
+                if (hdr.ipv6.hop_limit <= 1 || meta.bytes > meta.longest) {
+                    meta.path = PATH_DEFAULT_IP;
+                } else if (gtp_encap_v6.apply().miss) {
+                    meta.path = PATH_DEFAULT_IP;
+                }
+            } else {
+                meta.path = PATH_DEFAULT_IP;
+            }
+        }
+
+        // The session's filters.
+        if (meta.filtered != WHOLE && meta.path <= PATH_DOWNLINK) {
+            if (meta.filtered == HELD) {
+                meta.path = PATH_HELD;
+            } else {
+                // Filters may look at ports that the parser does not read, or that are truncated;
+                // of IPv6, behind extension headers, and at ports of other protocols.
+                meta.remote_port = 0;
+                meta.version = VERSION_4;
+                if (meta.path == PATH_UPLINK) {
+                    if (hdr.inner_ipv4.isValid()) {
+                        meta.remote = hdr.inner_ipv4.destination;
+                        meta.protocol = hdr.inner_ipv4.protocol;
+                        meta.expected = hdr.inner_ipv4.fragment;
+                    } else {
+                        meta.version = VERSION_6;
+                        meta.remote_high = hdr.inner_ipv6.destination_high;
+                        meta.remote_low = hdr.inner_ipv6.destination_low;
+                        meta.protocol = hdr.inner_ipv6.next_header;
                     }
-                    // Filters may look at ports that the parser does not read, or that are
-                    // truncated.
-                    meta.expected = hdr.inner_ipv4.fragment;
-                    meta.expected = meta.expected & FRAGMENTED;
-                    if (meta.expected != 0 || hdr.inner_ipv4.protocol == PROTOCOL_SCTP
-                            || meta.bytes < IPV4_AND_PORTS) {
-                        gtp_default_forward.apply();
-                        return;
-                    }
-                    meta.remote = hdr.inner_ipv4.destination;
-                    meta.protocol = hdr.inner_ipv4.protocol;
-                    meta.remote_port = 0;
                     if (hdr.inner_ports.isValid()) {
                         meta.remote_port = hdr.inner_ports.destination;
                     }
-                    if (applications.apply().miss) {
-                        gtp_default_forward.apply();
-                        return;
+                } else {
+                    meta.packet_qfi = 0;
+                    if (hdr.ipv4.isValid()) {
+                        meta.remote = hdr.ipv4.source;
+                        meta.protocol = hdr.ipv4.protocol;
+                        meta.expected = hdr.ipv4.fragment;
+                    } else {
+                        meta.version = VERSION_6;
+                        meta.remote_high = hdr.ipv6.source_high;
+                        meta.remote_low = hdr.ipv6.source_low;
+                        meta.protocol = hdr.ipv6.next_header;
                     }
-                    if (uplink_terminations.apply().miss) {
-                        gtp_default_forward.apply();
-                        return;
+                    if (hdr.ports.isValid()) {
+                        meta.remote_port = hdr.ports.source;
+                    }
+                    if (hdr.udp.isValid()) {
+                        meta.remote_port = hdr.udp.source;
                     }
                 }
-                // The inner packet's version determines the EtherType.
+                if (meta.version == VERSION_4) {
+                    meta.expected = meta.expected & FRAGMENTED;
+                    if (meta.expected != 0 || meta.protocol == PROTOCOL_SCTP
+                            || meta.bytes < IPV4_AND_PORTS) {
+                        meta.path = meta.path | PATH_DEFAULT;
+                    } else if (applications.apply().miss) {
+                        meta.path = meta.path | PATH_DEFAULT;
+                    }
+                } else if (meta.protocol != PROTOCOL_UDP && meta.protocol != PROTOCOL_TCP
+                        && meta.protocol != PROTOCOL_ICMPV6 || meta.bytes < IPV6_AND_PORTS) {
+                    meta.path = meta.path | PATH_DEFAULT;
+                } else if (applications_v6.apply().miss) {
+                    meta.path = meta.path | PATH_DEFAULT;
+                }
+                if (meta.path == PATH_UPLINK) {
+                    if (uplink_terminations.apply().miss) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
+                } else if (meta.path == PATH_DOWNLINK) {
+                    if (downlink_terminations.apply().miss) {
+                        meta.path = PATH_DEFAULT_IP;
+                    }
+                }
+            }
+        }
+
+        // The packet changes from here on.
+        if (meta.path == PATH_UPLINK) {
+            // The inner packet's version determines the EtherType.
+            if (hdr.inner_ipv4.isValid()) {
                 hdr.ethernet.ether_type = TYPE_IPV4;
                 hdr.inner_ipv4.ttl = hdr.inner_ipv4.ttl - 1;
                 // RFC 1624: decrementing the TTL adds 0x0100 to the checksum, with end-around
@@ -498,233 +619,30 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
                 } else {
                     hdr.inner_ipv4.checksum = hdr.inner_ipv4.checksum + 0x100;
                 }
-            } else if (hdr.inner_ipv6.isValid()) {
-                // Shorter than the outer packet, so that the sums below do not overflow.
-                if (hdr.inner_ipv6.payload_length >= meta.outer_length
-                        || hdr.inner_ipv6.hop_limit <= 1) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                meta.bytes = hdr.inner_ipv6.payload_length + IPV6_HEADER;
-                meta.expected = meta.bytes + meta.overhead;
-                if (hdr.gtpu.length != meta.expected) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                meta.expected = meta.expected + 16;
-                if (hdr.udp.length != meta.expected || meta.outer_length != meta.expected) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                if (gtp_decap.apply().miss) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                if (meta.ue_v6 == 0 || hdr.inner_ipv6.source_high != meta.ue_v6) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                // Packets to UEs, and to link-local or multicast addresses, go to the native UPF.
-                meta.remote_high = hdr.inner_ipv6.destination_high;
-                meta.remote_high = meta.remote_high & meta.ues_v6_mask;
-                if (meta.remote_high == meta.ues_v6) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                meta.remote_high = hdr.inner_ipv6.destination_high;
-                meta.remote_high = meta.remote_high & LINK_LOCAL_MASK;
-                if (meta.remote_high == LINK_LOCAL
-                        || hdr.inner_ipv6.destination_high >= MULTICAST) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                if (hdr.inner_ipv6.destination_low == meta.own_low
-                        && hdr.inner_ipv6.destination_high == meta.own_high) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                if (meta.gnb != 0) {
-                    meta.sender = hdr.ipv4.source;
-                    if (hdr.ipv6.isValid()) {
-                        meta.sender = 0;
-                        ipv6_gnbs.apply();
-                    }
-                    if (meta.sender != meta.gnb) {
-                        gtp_default_forward.apply();
-                        return;
-                    }
-                }
-                if (meta.perimeter != PERIMETER_NONE) {
-                    if (meta.perimeter >= PERIMETER_WITHOUT_V6) {
-                        gtp_default_forward.apply();
-                        return;
-                    }
-                    meta.isolation = REACHABLE;
-                    meta.remote_high = hdr.inner_ipv6.destination_high;
-                    blocks_v6.apply();
-                    if (meta.isolation == SOME_ISOLATED) {
-                        meta.isolation = REACHABLE;
-                        meta.remote_low = hdr.inner_ipv6.destination_low;
-                        hosts_v6.apply();
-                    }
-                    if (meta.isolation == ISOLATED) {
-                        gtp_default_forward.apply();
-                        return;
-                    }
-                }
-                if (meta.required_qfi != 0 && meta.packet_qfi != meta.required_qfi) {
-                    gtp_default_forward.apply();
-                    return;
-                }
-                if (meta.filtered != WHOLE) {
-                    if (meta.filtered == HELD) {
-                        hold();
-                        return;
-                    }
-                    // Filters may look behind extension headers, and at ports of other protocols.
-                    if (hdr.inner_ipv6.next_header != PROTOCOL_UDP
-                            && hdr.inner_ipv6.next_header != PROTOCOL_TCP
-                        && hdr.inner_ipv6.next_header != PROTOCOL_ICMPV6
-                                || hdr.inner_ipv6.payload_length < PORTS) {
-                        gtp_default_forward.apply();
-                        return;
-                    }
-                    meta.remote_high = hdr.inner_ipv6.destination_high;
-                    meta.remote_low = hdr.inner_ipv6.destination_low;
-                    meta.protocol = hdr.inner_ipv6.next_header;
-                    meta.remote_port = 0;
-                    if (hdr.inner_ports.isValid()) {
-                        meta.remote_port = hdr.inner_ports.destination;
-                    }
-                    if (applications_v6.apply().miss) {
-                        gtp_default_forward.apply();
-                        return;
-                    }
-                    if (uplink_terminations.apply().miss) {
-                        gtp_default_forward.apply();
-                        return;
-                    }
-                }
+            } else {
                 hdr.ethernet.ether_type = TYPE_IPV6;
                 hdr.inner_ipv6.hop_limit = hdr.inner_ipv6.hop_limit - 1;
                 meta.next_hop = meta.next_hop_v6;
-            } else {
-                if (hdr.gtpu.isValid()) {
-                    gtp_default_forward.apply();
-                } else {
-                    ip_default_forward.apply();
-                }
-                return;
             }
             hdr.ipv4.setInvalid();
             hdr.ipv6.setInvalid();
             hdr.udp.setInvalid();
             hdr.gtpu.setInvalid();
             hdr.container.setInvalid();
-        } else if (meta.side == SIDE_CORE) {
+        } else if (meta.path == PATH_DOWNLINK) {
             if (hdr.ipv4.isValid()) {
-                if (hdr.ipv4.version_ihl != IPV4_WITHOUT_OPTIONS || hdr.ipv4.ttl <= 1) {
-                    ip_default_forward.apply();
-                    return;
-                }
-                // Too long for the tunnel: the native UPF answers.
-                if (hdr.ipv4.total_length > meta.longest) {
-                    ip_default_forward.apply();
-                    return;
-                }
-                if (gtp_encap.apply().miss) {
-                    ip_default_forward.apply();
-                    return;
-                }
-                meta.bytes = hdr.ipv4.total_length;
-                if (meta.filtered != WHOLE) {
-                    if (meta.filtered == HELD) {
-                        hold();
-                        return;
-                    }
-                    meta.expected = hdr.ipv4.fragment;
-                    meta.expected = meta.expected & FRAGMENTED;
-                    if (meta.expected != 0 || hdr.ipv4.protocol == PROTOCOL_SCTP
-                            || meta.bytes < IPV4_AND_PORTS) {
-                        ip_default_forward.apply();
-                        return;
-                    }
-                    meta.packet_qfi = 0;
-                    meta.remote = hdr.ipv4.source;
-                    meta.protocol = hdr.ipv4.protocol;
-                    meta.remote_port = 0;
-                    if (hdr.ports.isValid()) {
-                        meta.remote_port = hdr.ports.source;
-                    }
-                    if (hdr.udp.isValid()) {
-                        meta.remote_port = hdr.udp.source;
-                    }
-                    if (applications.apply().miss) {
-                        ip_default_forward.apply();
-                        return;
-                    }
-                    if (downlink_terminations.apply().miss) {
-                        ip_default_forward.apply();
-                        return;
-                    }
-                }
                 hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
                 if (hdr.ipv4.checksum >= 0xfeff) {
                     hdr.ipv4.checksum = hdr.ipv4.checksum + 0x101;
                 } else {
                     hdr.ipv4.checksum = hdr.ipv4.checksum + 0x100;
                 }
-            } else if (hdr.ipv6.isValid()) {
-                // The target has checked that the frame has this length, so the sum does not
-                // overflow.
-                meta.bytes = hdr.ipv6.payload_length + IPV6_HEADER;
-                if (hdr.ipv6.hop_limit <= 1 || meta.bytes > meta.longest) {
-                    ip_default_forward.apply();
-                    return;
-                }
-                if (gtp_encap_v6.apply().miss) {
-                    ip_default_forward.apply();
-                    return;
-                }
-                if (meta.filtered != WHOLE) {
-                    if (meta.filtered == HELD) {
-                        hold();
-                        return;
-                    }
-                    if (hdr.ipv6.next_header != PROTOCOL_UDP && hdr.ipv6.next_header != PROTOCOL_TCP
-                        && hdr.ipv6.next_header != PROTOCOL_ICMPV6
-                                || hdr.ipv6.payload_length < PORTS) {
-                        ip_default_forward.apply();
-                        return;
-                    }
-                    meta.packet_qfi = 0;
-                    meta.remote_high = hdr.ipv6.source_high;
-                    meta.remote_low = hdr.ipv6.source_low;
-                    meta.protocol = hdr.ipv6.next_header;
-                    meta.remote_port = 0;
-                    if (hdr.ports.isValid()) {
-                        meta.remote_port = hdr.ports.source;
-                    }
-                    if (hdr.udp.isValid()) {
-                        meta.remote_port = hdr.udp.source;
-                    }
-                    if (applications_v6.apply().miss) {
-                        ip_default_forward.apply();
-                        return;
-                    }
-                    if (downlink_terminations.apply().miss) {
-                        ip_default_forward.apply();
-                        return;
-                    }
-                }
-                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
             } else {
-                ip_default_forward.apply();
-                return;
+                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
             }
             if (meta.peer != 0) {
                 if (ipv6_peers.apply().miss) {
-                    return;
+                    meta.path = PATH_NONE;
                 }
                 hdr.ethernet.ether_type = TYPE_IPV6;
                 hdr.outer_ipv6.payload_length = meta.bytes + 24;
@@ -742,10 +660,10 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
                 hdr.outer_ipv4.destination = meta.tunnel_destination;
                 outer_checksum.apply(hdr);
             }
-            // Without a checksum: optional over IPv4 (RFC 768), and allowed for tunnels over IPv6
-            // (RFC 6935).
-            hdr.outer_udp.checksum = 0;
             hdr.outer_udp.setValid();
+            // Without a checksum: optional over IPv4 (RFC 768), and allowed for tunnels over IPv6
+            // (RFC 6935). Behind setValid, which leaves fields undefined.
+            hdr.outer_udp.checksum = 0;
             hdr.outer_udp.source = PORT_GTPU;
             hdr.outer_udp.destination = PORT_GTPU;
             hdr.outer_udp.length = meta.bytes + 24;
@@ -762,16 +680,25 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
             hdr.outer_container.pdu_type = 0;
             hdr.outer_container.qfi = meta.qfi;
             hdr.outer_container.next_after = 0;
-        } else {
-            // From the native UPF, or from an unknown port.
-            return;
+        } else if (meta.path == PATH_DEFAULT_GTP) {
+            gtp_default_forward.apply();
+        } else if (meta.path == PATH_DEFAULT_IP) {
+            ip_default_forward.apply();
+        } else if (meta.path == PATH_HELD) {
+            hold();
+        } else if (hdr.packet_out.isValid()) {
+            meta.egress_port = hdr.packet_out.egress_port;
+            hdr.packet_out.setInvalid();
         }
-        police.apply(meta);
-        if (meta.closed != 0) {
-            return;
+        // Else from the native UPF, or from an unknown port.
+
+        if (meta.path <= PATH_DOWNLINK) {
+            police.apply(meta);
+            if (meta.closed == 0) {
+                l2_forward.apply();
+                // Last: the counter was prefetched, and arrives during the lookup of the next hop.
+                count.apply(meta);
+            }
         }
-        l2_forward.apply();
-        // Last: the counter was prefetched, and arrives during the lookup of the next hop.
-        count.apply(meta);
     }
 }

@@ -93,16 +93,16 @@ control UpfIngressDeparser(packet_out packet, out empty_t clone_i2e_meta,
     UpfDeparser() upf;
 
     apply {
-        if (hdr.outer_ipv4.isValid()) {
-            checksum.clear();
-            checksum.add({
-                hdr.outer_ipv4.version_ihl, hdr.outer_ipv4.tos, hdr.outer_ipv4.total_length,
-                hdr.outer_ipv4.identification, hdr.outer_ipv4.fragment,
-                hdr.outer_ipv4.ttl, hdr.outer_ipv4.protocol,
-                hdr.outer_ipv4.source, hdr.outer_ipv4.destination
-            });
-            hdr.outer_ipv4.checksum = checksum.get();
-        }
+        // Without a condition, which p4c's back end for BMv2 refuses in a deparser. Where the header
+        // is not valid, this has no effect: it is not emitted.
+        checksum.clear();
+        checksum.add({
+            hdr.outer_ipv4.version_ihl, hdr.outer_ipv4.tos, hdr.outer_ipv4.total_length,
+            hdr.outer_ipv4.identification, hdr.outer_ipv4.fragment,
+            hdr.outer_ipv4.ttl, hdr.outer_ipv4.protocol,
+            hdr.outer_ipv4.source, hdr.outer_ipv4.destination
+        });
+        hdr.outer_ipv4.checksum = checksum.get();
         upf.apply(packet, hdr);
     }
 }

@@ -383,6 +383,10 @@ fn fitting(described: &p4info::Key, read: Option<FieldMatch>) -> FieldMatch {
         (Some(FieldMatch::Exact(value)), p4info::MatchKind::Range) => {
             FieldMatch::Range(value, value)
         }
+        // A prefix is a mask, too.
+        (Some(FieldMatch::Lpm(value, length)), p4info::MatchKind::Ternary) => {
+            FieldMatch::Ternary(value, all & !(all >> length))
+        }
         (Some(read), _) => read,
         (None, p4info::MatchKind::Lpm) => FieldMatch::Lpm(0, 0),
         (None, p4info::MatchKind::Ternary) => FieldMatch::Ternary(0, 0),
@@ -406,7 +410,7 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
         };
         let wide = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
         let read = match word.destination {
-            Destination::Key(name) => Read::Match(of_key(name)?),
+            Destination::Key(name) => Read::Match(of_word(word.form, of_key(name)?)?),
             Destination::Argument(name) => Read::Match(FieldMatch::Exact(of_action(name)?)),
             Destination::Halves(high, low) => {
                 Read::Wide(wide(of_action(high)?, of_action(low)?), 128)
@@ -448,6 +452,19 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
         text.push_str(&format!(" {} {value}", word.word));
     }
     Some(text)
+}
+
+/// A key as its word writes it: an address under a mask as a prefix. `None` for other masks, which
+/// have no written form.
+fn of_word(form: Form, key: FieldMatch) -> Option<FieldMatch> {
+    match (form, key) {
+        (Form::Prefix, FieldMatch::Ternary(value, mask)) => {
+            let length = (mask as u32).leading_ones();
+            let is_prefix = mask == u64::from(u32::MAX) & !(u64::from(u32::MAX) >> length);
+            is_prefix.then_some(FieldMatch::Lpm(value, length))
+        }
+        (_, key) => Some(key),
+    }
 }
 
 fn written(word: &Word, read: FieldMatch) -> String {
@@ -536,6 +553,23 @@ mod tests {
             let entry = read(line).unwrap_or_else(|error| panic!("{}", error.shown(line)));
             assert_eq!(show(&info(), &entry).as_deref(), Some(line));
         }
+    }
+
+    /// A prefix of an address in a ternary key is a mask. Other masks have no written form.
+    #[test]
+    fn prefixes_are_masks() {
+        for (prefix, value, mask) in [
+            ("10.0.0.0/8", 0x0a00_0000, 0xff00_0000),
+            ("10.1.2.3", 0x0a01_0203, 0xffff_ffff),
+            ("0.0.0.0/0", 0, 0),
+        ] {
+            let entry = read(&format!("application application 1 session 4 remote {prefix}"));
+            let entry = entry.unwrap();
+            assert_eq!(entry.key.fields[1], FieldMatch::Ternary(value, mask), "{prefix}");
+        }
+        let mut entry = read("application application 1 session 4 remote 10.0.0.0/8").unwrap();
+        entry.key.fields[1] = FieldMatch::Ternary(0x0a00_0001, 0xff00_0001);
+        assert_eq!(show(&info(), &entry), None);
     }
 
     #[test]

@@ -482,7 +482,8 @@ impl Tables {
         };
         let table = match of.version {
             Version::V4 => {
-                fields.push(FieldMatch::Lpm(bits as u64, prefix.into()));
+                let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+                fields.push(FieldMatch::Ternary(bits as u64, mask.into()));
                 "applications"
             }
             Version::V6 => {

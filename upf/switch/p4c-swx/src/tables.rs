@@ -148,6 +148,13 @@ impl Lowering {
         if fields.is_empty() {
             return error(table.name.at, format!("the table {:?} has no key", table.name.text));
         }
+        // As other back ends demand it: a longest prefix is ambiguous beside other masks.
+        let prefix = described.iter().position(|key| key.kind == MatchKind::Lpm);
+        let masked = described.iter().filter(|key| key.kind != MatchKind::Exact).count();
+        if let Some(prefix) = prefix.filter(|_| masked > 1) {
+            let message = "all other fields of a key with an lpm field have to be exact";
+            return error(table.keys[prefix].kind.at, message);
+        }
         let kind = match described.iter().all(|key| key.kind == MatchKind::Exact) {
             true => spec::Match::Exact,
             false => spec::Match::Wildcard,

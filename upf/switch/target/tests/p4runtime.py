@@ -43,10 +43,10 @@ def main():
         == b"\x02"
     )
 
-    # Prefix, range and ternary together, with a priority.
+    # Range and ternary together, with a priority.
     application = sh.TableEntry("applications")(action="application")
     application.match["session"] = "4&&&0xffffffff"
-    application.match["remote"] = "8.8.0.0/16"
+    application.match["remote"] = "8.8.0.0&&&255.255.0.0"
     application.match["remote_port"] = "80..90"
     application.match["protocol"] = "6&&&0xff"
     application.priority = 10
