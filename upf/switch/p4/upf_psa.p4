@@ -93,8 +93,8 @@ control UpfIngressDeparser(packet_out packet, out empty_t clone_i2e_meta,
     UpfDeparser() upf;
 
     apply {
-        // Without a condition, which p4c's back end for BMv2 refuses in a deparser. Where the header
-        // is not valid, this has no effect: it is not emitted.
+        // Without a condition, which p4c's back end for BMv2 refuses in a deparser. A header that
+        // is not valid is not emitted, so this has no effect on it.
         checksum.clear();
         checksum.add({
             hdr.outer_ipv4.version_ihl, hdr.outer_ipv4.tos, hdr.outer_ipv4.total_length,

@@ -286,6 +286,8 @@ pub fn info_message(info: &P4Info, name: &str) -> m::P4Info {
                     .collect(),
             })
             .collect(),
+        // The program has none.
+        digests: Vec::new(),
     }
 }
 

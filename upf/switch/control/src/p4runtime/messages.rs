@@ -86,7 +86,7 @@ pub struct ReadResponse {
 }
 #[derive(Clone, PartialEq, Message)]
 pub struct Entity {
-    #[prost(oneof = "entity::Entity", tags = "2, 5, 7")]
+    #[prost(oneof = "entity::Entity", tags = "2, 5, 7, 12")]
     pub entity: Option<entity::Entity>,
 }
 pub mod entity {
@@ -98,6 +98,8 @@ pub mod entity {
         Meter(super::MeterEntry),
         #[prost(message, tag = "7")]
         Counter(super::CounterEntry),
+        #[prost(message, tag = "12")]
+        Digest(super::DigestEntry),
     }
 }
 #[derive(Clone, PartialEq, Message)]
@@ -229,10 +231,61 @@ pub struct CounterData {
     #[prost(int64, tag = "2")]
     pub packet_count: i64,
 }
+/// How a digest is sent, not its data: see [`DigestList`].
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct DigestEntry {
+    #[prost(uint32, tag = "1")]
+    pub digest_id: u32,
+    #[prost(message, optional, tag = "2")]
+    pub config: Option<DigestConfig>,
+}
+/// Times in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
+pub struct DigestConfig {
+    #[prost(int64, tag = "1")]
+    pub max_timeout_ns: i64,
+    #[prost(int32, tag = "2")]
+    pub max_list_size: i32,
+    #[prost(int64, tag = "3")]
+    pub ack_timeout_ns: i64,
+}
+/// `p4.v1.P4Data`, as far as digests of bit strings and structs have it.
+#[derive(Clone, PartialEq, Message)]
+pub struct Data {
+    #[prost(oneof = "data::Data", tags = "1, 3, 4, 5, 6")]
+    pub data: Option<data::Data>,
+}
+pub mod data {
+    #[derive(Clone, PartialEq, prost::Oneof)]
+    pub enum Data {
+        #[prost(bytes, tag = "1")]
+        Bits(Vec<u8>),
+        #[prost(bool, tag = "3")]
+        Bool(bool),
+        #[prost(message, tag = "4")]
+        Tuple(super::StructLike),
+        #[prost(message, tag = "5")]
+        Struct(super::StructLike),
+        #[prost(message, tag = "6")]
+        Header(super::Header),
+    }
+}
+#[derive(Clone, PartialEq, Message)]
+pub struct StructLike {
+    #[prost(message, repeated, tag = "1")]
+    pub members: Vec<Data>,
+}
+#[derive(Clone, PartialEq, Message)]
+pub struct Header {
+    #[prost(bool, tag = "1")]
+    pub is_valid: bool,
+    #[prost(bytes = "vec", repeated, tag = "2")]
+    pub bitstrings: Vec<Vec<u8>>,
+}
 
 #[derive(Clone, PartialEq, Message)]
 pub struct StreamMessageRequest {
-    #[prost(oneof = "stream_request::Update", tags = "1, 2")]
+    #[prost(oneof = "stream_request::Update", tags = "1, 2, 3")]
     pub update: Option<stream_request::Update>,
 }
 pub mod stream_request {
@@ -242,11 +295,32 @@ pub mod stream_request {
         Arbitration(super::MasterArbitrationUpdate),
         #[prost(message, tag = "2")]
         Packet(super::Packet),
+        #[prost(message, tag = "3")]
+        DigestAck(super::DigestListAck),
     }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
+pub struct DigestListAck {
+    #[prost(uint32, tag = "1")]
+    pub digest_id: u32,
+    #[prost(uint64, tag = "2")]
+    pub list_id: u64,
+}
+#[derive(Clone, PartialEq, Message)]
+pub struct DigestList {
+    #[prost(uint32, tag = "1")]
+    pub digest_id: u32,
+    #[prost(uint64, tag = "2")]
+    pub list_id: u64,
+    #[prost(message, repeated, tag = "3")]
+    pub data: Vec<Data>,
+    /// Nanoseconds since 1970.
+    #[prost(int64, tag = "4")]
+    pub timestamp: i64,
 }
 #[derive(Clone, PartialEq, Message)]
 pub struct StreamMessageResponse {
-    #[prost(oneof = "stream_response::Update", tags = "1, 2, 6")]
+    #[prost(oneof = "stream_response::Update", tags = "1, 2, 3, 6")]
     pub update: Option<stream_response::Update>,
 }
 pub mod stream_response {
@@ -256,6 +330,8 @@ pub mod stream_response {
         Arbitration(super::MasterArbitrationUpdate),
         #[prost(message, tag = "2")]
         Packet(super::Packet),
+        #[prost(message, tag = "3")]
+        Digest(super::DigestList),
         #[prost(message, tag = "6")]
         Error(super::StreamError),
     }
@@ -266,6 +342,28 @@ pub struct StreamError {
     pub canonical_code: i32,
     #[prost(string, tag = "2")]
     pub message: String,
+    /// Which kind of message was refused. It is required.
+    #[prost(oneof = "stream_error::Details", tags = "5, 6")]
+    pub details: Option<stream_error::Details>,
+}
+pub mod stream_error {
+    #[derive(Clone, PartialEq, prost::Oneof)]
+    pub enum Details {
+        #[prost(message, tag = "5")]
+        PacketOut(super::PacketOutError),
+        #[prost(message, tag = "6")]
+        DigestListAck(super::DigestListAckError),
+    }
+}
+#[derive(Clone, PartialEq, Message)]
+pub struct PacketOutError {
+    #[prost(message, optional, tag = "1")]
+    pub packet_out: Option<Packet>,
+}
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct DigestListAckError {
+    #[prost(message, optional, tag = "1")]
+    pub digest_list_ack: Option<DigestListAck>,
 }
 #[derive(Clone, PartialEq, Message)]
 pub struct Role {
@@ -366,6 +464,8 @@ pub struct P4Info {
     pub meters: Vec<InfoArray>,
     #[prost(message, repeated, tag = "9")]
     pub controller_packet_metadata: Vec<InfoPacket>,
+    #[prost(message, repeated, tag = "12")]
+    pub digests: Vec<InfoDigest>,
 }
 #[derive(Clone, PartialEq, Message)]
 pub struct PkgInfo {
@@ -454,4 +554,10 @@ pub struct InfoPacket {
     pub preamble: Option<Preamble>,
     #[prost(message, repeated, tag = "2")]
     pub metadata: Vec<InfoParam>,
+}
+/// A digest. The type of its data is left out.
+#[derive(Clone, PartialEq, Message)]
+pub struct InfoDigest {
+    #[prost(message, optional, tag = "1")]
+    pub preamble: Option<Preamble>,
 }

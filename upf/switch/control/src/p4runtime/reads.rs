@@ -1,7 +1,7 @@
 //! Reads by controllers.
 use super::convert;
 use super::messages::{self as m, entity};
-use super::server::Server;
+use super::server::{NO_DIGESTS, Server};
 use crate::error::{Code as WriteCode, WriteError, refuse};
 
 impl Server {
@@ -127,6 +127,7 @@ impl Server {
                     }
                 }
             }
+            entity::Entity::Digest(_) => return refuse(WriteCode::Unimplemented, NO_DIGESTS),
         }
         Ok(())
     }

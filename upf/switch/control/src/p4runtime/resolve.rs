@@ -47,7 +47,7 @@ pub enum Difference {
 }
 
 /// Whether a fully qualified name (`ingress.upf.gtp_decap`) or an alias is this short one.
-fn is_named(preamble: Option<&m::Preamble>, short: &str) -> bool {
+pub(crate) fn is_named(preamble: Option<&m::Preamble>, short: &str) -> bool {
     preamble.is_some_and(|preamble| {
         preamble.alias == short || preamble.name.rsplit('.').next() == Some(short)
     })

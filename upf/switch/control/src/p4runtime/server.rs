@@ -1,7 +1,7 @@
 //! The server: arbitration between controllers, writes, reads, packets.
 use super::arbitration::{Arbitration, Controller};
 use super::convert;
-use super::messages::{self as m, stream_request, stream_response};
+use super::messages::{self as m, stream_error, stream_request, stream_response};
 use super::service::p4_runtime_server::{P4Runtime, P4RuntimeServer};
 use super::status::{batch_status, status};
 use crate::counters::Counters;
@@ -23,6 +23,8 @@ pub(super) const QUEUE: usize = 1024;
 const CONTROLLERS: usize = 64;
 /// Entities per message of a read response.
 const ENTITIES_PER_MESSAGE: usize = 1024;
+/// Why an entry or an acknowledgement of a digest is refused.
+pub(super) const NO_DIGESTS: &str = "digests are not supported: the program of the switch has none";
 /// Maximum size of a request: about 100,000 updates.
 const MAX_REQUEST: usize = 64 << 20;
 
@@ -278,13 +280,26 @@ impl P4Runtime for Shared {
                         .err(),
                     Some(stream_request::Update::Packet(packet)) => {
                         if let Err(error) = server.packet_out(id, packet) {
+                            let packet_out = m::PacketOutError { packet_out: None };
                             let error = m::StreamError {
                                 canonical_code: error.code as i32,
                                 message: error.message,
+                                details: Some(stream_error::Details::PacketOut(packet_out)),
                             };
                             let update = Some(stream_response::Update::Error(error));
                             let _ = sender.try_send(Ok(m::StreamMessageResponse { update }));
                         }
+                        None
+                    }
+                    Some(stream_request::Update::DigestAck(ack)) => {
+                        let refused = m::DigestListAckError { digest_list_ack: Some(*ack) };
+                        let error = m::StreamError {
+                            canonical_code: tonic::Code::Unimplemented as i32,
+                            message: NO_DIGESTS.into(),
+                            details: Some(stream_error::Details::DigestListAck(refused)),
+                        };
+                        let update = Some(stream_response::Update::Error(error));
+                        let _ = sender.try_send(Ok(m::StreamMessageResponse { update }));
                         None
                     }
                     None => None,

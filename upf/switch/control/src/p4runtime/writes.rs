@@ -1,7 +1,7 @@
 //! Writes by controllers.
 use super::convert;
 use super::messages::{self as m, entity};
-use super::server::Server;
+use super::server::{NO_DIGESTS, Server};
 use crate::counters::Count;
 use crate::error::{BatchError, Code as WriteCode, WriteError, refuse};
 use crate::model::{Operation, Update};
@@ -92,6 +92,7 @@ impl Server {
                 };
                 self.tables.set_default(table, call)
             }
+            Some(entity::Entity::Digest(_)) => refuse(WriteCode::Unimplemented, NO_DIGESTS),
             None => refuse(
                 WriteCode::Unimplemented,
                 "this entity is not supported: use table entries, meters or counters",

@@ -15,6 +15,10 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 
+mod stream;
+
+pub use stream::Event;
+
 /// Errors of a controller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
@@ -63,7 +67,8 @@ pub struct Client {
     program: Program,
     device: u64,
     election: m::Uint128,
-    _stream: Option<(mpsc::Sender<m::StreamMessageRequest>, Streaming<m::StreamMessageResponse>)>,
+    names: stream::Names,
+    stream: Option<(mpsc::Sender<m::StreamMessageRequest>, Streaming<m::StreamMessageResponse>)>,
 }
 
 fn failed(status: tonic::Status) -> ClientError {
@@ -113,7 +118,8 @@ impl Client {
             rpc.get_forwarding_pipeline_config(request).await.map_err(failed)?.into_inner().config;
         let theirs = config.and_then(|config| config.p4info).unwrap_or_default();
         resolve::resolve(&mut program.info, &theirs).map_err(ClientError::OtherProgram)?;
-        Ok(Client { rpc, program, device, election: m::Uint128::default(), _stream: None })
+        let (election, names) = (m::Uint128::default(), stream::Names::of(&theirs));
+        Ok(Client { rpc, program, device, election, names, stream: None })
     }
 
     /// The program.
@@ -126,7 +132,7 @@ impl Client {
     pub async fn become_primary(&mut self, election: Option<u64>) -> Result<(), ClientError> {
         let mut requested = election.unwrap_or(1);
         // Our previous stream may still have this election ID for a moment.
-        let mut retries = if self._stream.take().is_some() { 100 } else { 0 };
+        let mut retries = if self.stream.take().is_some() { 100 } else { 0 };
         // Two rounds: the first one returns the highest election ID so far.
         let mut rounds = 0;
         while rounds < 2 {
@@ -170,7 +176,7 @@ impl Client {
             match response.status.map_or(0, |status| status.code) {
                 0 => {
                     self.election = highest;
-                    self._stream = Some((sender, stream));
+                    self.stream = Some((sender, stream));
                     return Ok(());
                 }
                 // There is no primary: the next election ID becomes it.
