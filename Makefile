@@ -249,7 +249,7 @@ lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study
 	$(CARGO) build --release --locked -p martlet-lab
 	$(AS_ROOT) target/release/martlet-lab --log warn upf
 
-lab-switch: release-switch release-lab ## Measure the programmable switch in memory and over interfaces (half an hour): report, raw data and plots in lab-results (uses root for a namespace)
+lab-switch: release-switch release-lab ## Measure the programmable switch in memory and over interfaces, after RFC 2544 (two and a half hours): report, raw data and plots in lab-results (uses root for a namespace)
 	$(AS_ROOT) target/release/martlet-lab --log warn switch --interfaces
 
 # The core has no TLS library in C, so it is built by itself.

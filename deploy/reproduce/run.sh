@@ -6,7 +6,7 @@
 #     AGAIN=PARTS    parts to measure again: all, or of control-plane, upf, switch, lcs-upp
 #     QUICK=1        few rounds, which claim nothing, in lab-results/reproduce-quick
 #     ROUNDS=N       rounds of LCS-UPP in the guest (1,000 as in the paper)
-#     TRIAL=SECONDS  of each trial of the switch (60 as in RFC 2544)
+#     TRIAL=SECONDS  of the trials that confirm rates of the switch (60 as in RFC 2544)
 #     LAB=FILE       a built martlet-lab; then nothing is built
 #     GUEST=FILE     what measures LCS-UPP in a guest (deploy/guest/lcs.sh)
 # A part that OUT has from the same programs and options is kept, so that an aborted run goes on

@@ -159,6 +159,12 @@ impl Output {
         self.figures.iter().find(|f| f.id == id)
     }
 
+    /// The values of all figures whose ID has this start and this end.
+    pub fn values(&self, start: &str, end: &str) -> Vec<f64> {
+        let is_wanted = |id: &str| id.starts_with(start) && id.ends_with(end);
+        self.figures.iter().filter(|f| is_wanted(&f.id)).map(|f| f.value).collect()
+    }
+
     /// The number of rounds that were discarded, since their load was not offered.
     pub fn discarded(&self) -> f64 {
         self.figures.iter().filter(|f| f.id.contains("_discarded.")).map(|f| f.value).sum()

@@ -84,7 +84,7 @@ pub struct ReproduceArgs {
     /// Measure only what --out does not hold from the same programs and options
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// Seconds of each trial of the switch; RFC 2544 requires 60
+    /// Seconds of the trials that confirm the rates of the switch; RFC 2544 requires 60
     #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
     pub trial: f64,
     /// Milliseconds of a round trip of RRC messages in figure 7 of L25GC+

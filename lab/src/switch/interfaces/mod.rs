@@ -1,12 +1,16 @@
-//! The switch over interfaces, after RFC 2544: throughput without loss, by binary search, and
-//! latency, beside the native UPFs `kernel` and `xdp` over the same pair of virtual links; for
-//! several numbers of users and rules. Also the time until a hot session is offloaded.
+//! The switch over interfaces, after RFC 2544: throughput without loss, and latency, beside the
+//! native UPFs `kernel` and `xdp` over the same pair of virtual links; for several numbers of users
+//! and rules. Also the time until a hot session is offloaded.
+//!
+//! Throughput is searched with trials of a second: RFC 2544, 24, allows shorter trials in a search.
+//! The rate that was found is then confirmed by a trial of the full length ([`search`]).
 //!
 //! Rates are those of one CPU: generator and receivers are programs in the kernel and share the CPU
 //! with the device under test, so that all work is counted. Their own cost is measured separately.
 //! Latencies are measured by a tester on a second CPU, where there is one.
 mod points;
 pub(super) mod report;
+mod search;
 
 use super::{FRAMES, SwitchArgs};
 use crate::progress::Progress;
@@ -19,23 +23,29 @@ use martlet_switch_control::client::Client;
 use martlet_switch_control::model::{Operation, Update};
 use martlet_switch_control::rules;
 use martlet_upf::config::{DatapathChoice, OffloadPolicy, SwitchEngine, UpfConfig};
-use points::{COMMON_FRAMES, LOADS, Point, QUANTILES, VARIANTS, load_name, packet};
+use points::{COMMON_FRAMES, CONFIRMED, LOADS, Point, QUANTILES, VARIANTS, load_name, packet};
 use std::time::{Duration, Instant};
 
-/// Precision of the search, as the ratio of its bounds.
-const PRECISION: f64 = 1.05;
-/// Maximum share of packets that a valid trial fails to send. Its actual rate is unknown otherwise.
-const MAX_MISSED: f64 = 0.05;
 /// Rate of the latency measurement in packets per second; low, so that no packet queues.
 const LATENCY_RATE: f64 = 10_000.0;
+
+/// Seconds of a trial by RFC 2544, 24.
+pub(super) const RFC_2544_TRIAL: f64 = 60.0;
+/// Seconds of a trial of the search.
+const SEARCH_TRIAL: f64 = 1.0;
 
 /// Sizes, loads, durations and repetitions of the measurement.
 pub(super) struct Plan {
     pub frames: Vec<u32>,
     pub loads: Vec<(u32, u32)>,
+    /// A trial of the search.
+    pub search: Duration,
+    /// A trial that confirms a rate.
     pub trial: Duration,
     latency: Duration,
     hot: u32,
+    /// Measure hot sessions and writes of rules, too.
+    control: bool,
 }
 
 impl Plan {
@@ -45,16 +55,20 @@ impl Plan {
             true => Plan {
                 frames: COMMON_FRAMES.to_vec(),
                 loads: LOADS[..usize::from(args.loads.unwrap_or(1))].to_vec(),
+                search: second / 10,
                 trial: second / 10,
                 latency: second / 4,
                 hot: 3,
+                control: !args.forwarding_only,
             },
             false => Plan {
                 frames: FRAMES.to_vec(),
                 loads: LOADS[..usize::from(args.loads.unwrap_or(LOADS.len() as u8))].to_vec(),
+                search: Duration::from_secs_f64(args.trial.min(SEARCH_TRIAL)),
                 trial: Duration::from_secs_f64(args.trial),
                 latency: second.min(Duration::from_secs_f64(4.0 * args.trial)),
                 hot: 15,
+                control: !args.forwarding_only,
             },
         };
         if !args.frames.is_empty() {
@@ -72,26 +86,75 @@ impl Plan {
             }
         }
     }
+
+    /// Whether the trials are as long as RFC 2544 requires.
+    pub fn is_rfc_2544(&self) -> bool {
+        self.trial.as_secs_f64() >= RFC_2544_TRIAL
+    }
+
+    /// Whether a rate is confirmed by a trial of full length: rates of the engines and of the
+    /// baseline that they are compared with, for all frames with the first load, and for the
+    /// smallest frame with the others.
+    fn confirms(&self, variant: &str, point: &Point) -> bool {
+        let is_drawn = point.load == self.loads[0]
+            || Some(&point.frame) == self.frames(point.load).iter().min();
+        self.trial > self.search && CONFIRMED.contains(&variant) && is_drawn
+    }
+
+    /// All points of a variant and a load. The tester alone is measured with the first load.
+    fn points(&self, variant: &str, load: (u32, u32)) -> Vec<(Point, bool)> {
+        if variant == "tester" && load != self.loads[0] {
+            return Vec::new();
+        }
+        let both =
+            |frame: u32| DIRECTIONS.map(|(direction, up)| (Point { direction, frame, load }, up));
+        self.frames(load).into_iter().flat_map(both).collect()
+    }
+
+    /// The number of searched points, and of those that are confirmed.
+    fn count(&self) -> (u32, u32) {
+        let mut counts = (0, 0);
+        for &load in &self.loads {
+            for (variant, ..) in VARIANTS {
+                for (point, _) in self.points(variant, load) {
+                    counts.0 += 1;
+                    counts.1 += u32::from(self.confirms(variant, &point));
+                }
+            }
+        }
+        counts
+    }
+
+    /// How long the measurement takes on a machine without other work.
+    pub fn expected(&self) -> Duration {
+        // A search has about thirteen trials, and half of the confirmations need a second one. Then
+        // the start of a device under test, and for each engine the hot sessions and the rules.
+        let (points, confirmed) = self.count();
+        (self.search * 13 + self.latency) * points
+            + self.trial.mul_f64(1.5) * confirmed
+            + Duration::from_secs(4) * (2 * VARIANTS.len() * self.loads.len()) as u32
+            + Duration::from_secs(2) * if self.control { 2 * (self.hot + 5) } else { 0 }
+    }
 }
 
 /// Measures rates, latencies and offload times.
 pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
-    let steps: usize =
-        plan.loads.iter().map(|load| 4 * VARIANTS.len() * plan.frames(*load).len()).sum();
-    let mut progress = Progress::new("steps over interfaces", steps as u64 + 6);
+    let (points, confirmed) = plan.count();
+    let minutes = plan.expected().as_secs_f64() / 60.0;
+    eprintln!(
+        "over interfaces: {points} points, {confirmed} of them confirmed by trials of {} s: about \
+         {:.0} minutes on a machine without other work",
+        plan.trial.as_secs_f64(),
+        minutes.ceil()
+    );
+    let steps = u64::from(2 * points) + if plan.control { 6 } else { 0 };
+    let mut progress = Progress::new("steps over interfaces", steps);
     for &load in &plan.loads {
         for (variant, choice, engine) in VARIANTS {
-            let frames = plan.frames(load);
-            if choice.is_none() && load != plan.loads[0] {
-                (0..4 * frames.len()).for_each(|_| progress.step(variant));
+            let points = plan.points(variant, load);
+            if points.is_empty() {
                 continue;
             }
-            let points: Vec<(Point, bool)> = frames
-                .iter()
-                .flat_map(|frame| {
-                    DIRECTIONS.map(|(direction, up)| (Point { direction, frame: *frame, load }, up))
-                })
-                .collect();
             let title =
                 |point: &Point| format!("{variant}, {}, {} bytes", point.direction, point.frame);
             let rates = on_one_cpu(|| {
@@ -102,10 +165,18 @@ pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
                 if choice == Some(DatapathChoice::Kernel) {
                     testbed.pass_to_kernel()?;
                 }
+                // Packets per second depend little on the frame, so a search starts where the last
+                // one of its direction ended.
+                let mut first = [search::FIRST; 2];
                 let rate = |(point, uplink): &(Point, bool)| {
-                    let found = rate(&testbed, *uplink, packet(point.frame, *uplink), load.0, plan);
+                    let first = &mut first[usize::from(*uplink)];
+                    let length = packet(point.frame, *uplink);
+                    let confirms = plan.confirms(variant, point);
+                    let found = rate(&testbed, *uplink, length, load.0, plan, confirms, *first)
+                        .with_context(|| title(point))?;
+                    *first = (found.best / 2.0).max(search::FIRST);
                     progress.step(&title(point));
-                    found.with_context(|| title(point))
+                    Ok(found)
                 };
                 points.iter().map(rate).collect::<Result<Vec<_>>>()
             })?;
@@ -127,8 +198,11 @@ pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
             }
         }
     }
+    let length = plan.trial.as_secs_f64();
+    output.figure(Figure::once("trial_length.interfaces.confirmation", "s", length));
     ratios(output, plan);
-    for (variant, engine) in [("switch", SwitchEngine::Swx), ("switch_xdp", SwitchEngine::Xdp)] {
+    let engines = [("switch", SwitchEngine::Swx), ("switch_xdp", SwitchEngine::Xdp)];
+    for (variant, engine) in engines.into_iter().filter(|_| plan.control) {
         control(output, plan, &mut progress, variant, engine)?;
     }
     progress.done();
@@ -188,16 +262,30 @@ fn adapt_config(config: &mut UpfConfig, engine: SwitchEngine, rules: u32, alone:
 struct Rate {
     best: f64,
     trials: Vec<(f64, f64)>,
+    /// Those of full length, which confirm the rate.
+    confirmations: Vec<(f64, f64)>,
 }
 
-fn rate(testbed: &Testbed, uplink: bool, length: u32, users: u32, plan: &Plan) -> Result<Rate> {
-    let mut trials = Vec::new();
-    let best = loss_free(|rate| {
-        let round = testbed.paced_in_bursts(uplink, length, rate, plan.trial, users)?;
-        trials.push((rate, round.loss()));
+fn rate(
+    testbed: &Testbed,
+    uplink: bool,
+    length: u32,
+    users: u32,
+    plan: &Plan,
+    confirms: bool,
+    first: f64,
+) -> Result<Rate> {
+    let trial = |rate: f64, time: Duration, done: &mut Vec<(f64, f64)>| -> Result<Round> {
+        let round = testbed.paced_in_bursts(uplink, length, rate, time, users)?;
+        done.push((rate, round.loss()));
         Ok(round)
-    })?;
-    Ok(Rate { best, trials })
+    };
+    let (mut trials, mut confirmations) = (Vec::new(), Vec::new());
+    let mut best = search::loss_free(first, |rate| trial(rate, plan.search, &mut trials))?;
+    if confirms {
+        best = search::confirmed(best, |rate| trial(rate, plan.trial, &mut confirmations))?;
+    }
+    Ok(Rate { best, trials, confirmations })
 }
 
 /// Measures the quantiles of the latency, in nanoseconds.
@@ -213,53 +301,6 @@ fn latency(
     Ok(QUANTILES.into_iter().filter_map(quantile).collect())
 }
 
-/// The highest rate without loss, in packets per second that were actually sent. The rate is
-/// doubled until packets are lost, then bisected. Each rate has several tries, since other work on
-/// the machine can cause losses.
-fn loss_free(mut trial: impl FnMut(f64) -> Result<Round>) -> Result<f64> {
-    const FIRST: f64 = 20_000.0;
-    const TRIES: u32 = 4;
-    let mut carried = |rate: f64| -> Result<Option<f64>> {
-        let mut incomplete = None;
-        for _ in 0..TRIES {
-            let round = trial(rate)?;
-            if round.sent > 0 && round.received.packets >= round.sent {
-                let sent = round.sent as f64 / round.wall.as_secs_f64();
-                if round.missed <= MAX_MISSED {
-                    return Ok(Some(sent));
-                }
-                incomplete = incomplete.max(Some(sent as u64));
-            }
-        }
-        // The tester could not send at the rate, and nothing it sent was lost.
-        Ok(incomplete.map(|sent| sent as f64))
-    };
-    let (mut low, mut high, mut best) = (0.0, None, 0f64);
-    let mut rate = FIRST;
-    loop {
-        match carried(rate)? {
-            Some(sent) => {
-                // The tester has reached its own limit.
-                let tester_limit = sent < rate * 0.8 && sent < best * 1.2;
-                best = best.max(sent);
-                low = rate;
-                if tester_limit {
-                    return Ok(best);
-                }
-            }
-            None => high = Some(rate),
-        }
-        rate = match high {
-            None => rate * 2.0,
-            Some(high) if low > 0.0 && high / low <= PRECISION => return Ok(best),
-            // Even low rates lose packets.
-            Some(high) if high < 500.0 => return Ok(best),
-            Some(high) if low == 0.0 => high / 2.0,
-            Some(high) => f64::sqrt(low * high),
-        };
-    }
-}
-
 fn write(
     output: &mut Output,
     variant: &str,
@@ -273,6 +314,15 @@ fn write(
         output.row(format_args!(
             "{direction}_trial_{name},{frame},{rules},{variant},{n},{rate:.0},{loss:.6}"
         ))?;
+    }
+    for (n, (rate, loss)) in rate.confirmations.iter().enumerate() {
+        output.row(format_args!(
+            "{direction}_confirmation_{name},{frame},{rules},{variant},{n},{rate:.0},{loss:.9}"
+        ))?;
+    }
+    if !rate.confirmations.is_empty() {
+        let trials = rate.confirmations.len() as f64;
+        output.figure(Figure::once(point.id("trials", variant, "confirmations"), "trials", trials));
     }
     output.figure(Figure::once(point.id("pps", variant, "loss_free"), "packets/s", rate.best));
     let unloaded = point.unloaded();
@@ -403,29 +453,45 @@ fn write_rules(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use martlet_upf_xdp::Received;
+    use clap::Parser;
 
-    fn round(rate: f64, max: f64) -> Result<Round> {
-        let sent = (rate.min(3e6) / 10.0) as u64;
-        let packets = sent.min((max / 10.0) as u64);
-        let received = Received { packets, bytes: 0, latency_classes: vec![] };
-        Ok(Round {
-            sent,
-            received,
-            wall: Duration::from_millis(100),
-            cpu: Duration::ZERO,
-            missed: 0.0,
-        })
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        switch: SwitchArgs,
+    }
+
+    fn plan(arguments: &[&str]) -> Plan {
+        let all = ["switch", "--interfaces"].iter().chain(arguments);
+        Plan::of(&Arguments::try_parse_from(all).unwrap().switch)
+    }
+
+    /// The frames and loads of the paper.
+    const PAPER: [&str; 4] = ["--frames", "64,128,256,1024,1518", "--loads", "3"];
+
+    #[test]
+    fn the_default_has_trials_of_rfc_2544_and_ends_within_two_hours() {
+        // All frames and loads take a little longer than those of the paper.
+        for (arguments, limit) in [(&PAPER[..], 120), (&[], 150)] {
+            let plan = plan(arguments);
+            assert!(plan.is_rfc_2544());
+            assert_eq!(plan.search, Duration::from_secs(1));
+            let minutes = plan.expected().as_secs() / 60;
+            assert!((30..limit).contains(&minutes), "{minutes} minutes");
+        }
+        // Each frame of figure 2 and the 64 bytes of the other loads, in both directions.
+        assert_eq!(plan(&PAPER).count(), (50 + 2 * 2 * 2 * 4, (5 + 2) * 2 * 3));
     }
 
     #[test]
-    fn the_search_finds_the_highest_rate_without_loss() {
-        for max in [700.0, 3_000.0, 90_000.0, 1_234_567.0] {
-            let found = loss_free(|rate| round(rate, max)).unwrap();
-            assert!(found <= max && found >= max / 1.06, "{max}: {found}");
+    fn a_shorter_trial_is_not_rfc_2544() {
+        let ten = plan(&[&PAPER[..], &["--trial", "10"]].concat());
+        assert!(!ten.is_rfc_2544());
+        assert_eq!(ten.count().1, 42);
+        // A trial that is not longer than the search's confirms nothing.
+        for arguments in [&["--trial", "0.5"][..], &["--quick"]] {
+            let short = plan(arguments);
+            assert_eq!((short.count().1, short.is_rfc_2544()), (0, false));
         }
-        // The limit of the tester.
-        assert!(loss_free(|rate| round(rate, 1e9)).unwrap() >= 2.5e6);
-        assert_eq!(loss_free(|rate| round(rate, 0.0)).unwrap(), 0.0);
     }
 }

@@ -11,6 +11,9 @@ pub(super) const VARIANTS: [(&str, Option<DatapathChoice>, SwitchEngine); 5] = [
     ("switch", Some(DatapathChoice::Switch), SwitchEngine::Swx),
     ("switch_xdp", Some(DatapathChoice::Switch), SwitchEngine::Xdp),
 ];
+/// The devices whose rates are confirmed by trials of full length: both engines, and the baseline
+/// that they are compared with.
+pub(super) const CONFIRMED: [&str; 3] = ["kernel", "switch", "switch_xdp"];
 /// Users that send packets, and rules in each direction.
 pub(super) const LOADS: [(u32, u32); 4] = [(1, 1), (1, 1_000), (100, 1_000), (10_000, 100_000)];
 /// Frame sizes that are measured with every load.
