@@ -385,37 +385,45 @@ fn lcs_upp_measures_every_channel_and_writes_every_sample() {
 /// A debug build gives no meaningful values.
 #[test]
 fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
-    in_namespace(|| async {
-        // The switch takes a minute more. Without it, its figures have the reason.
-        let minimal = ["all", "--quick", "--minimal", "--switch-program", "missing"];
-        let lab = Lab::run("reproduce", &minimal)?;
+    in_namespace_within(Duration::from_secs(400), || async {
+        // The switch takes a minute more. Where it is not built, its figures have the reason.
+        let lab = Path::new(env!("CARGO_BIN_EXE_martlet-lab"));
+        let has_switch = lab.with_file_name("martlet-switch").is_file();
+        if !has_switch {
+            eprintln!(
+                "SKIPPED: figures of the switch: cargo build --workspace --bin martlet-switch"
+            );
+        }
+        let lab = Lab::run("reproduce", &["all", "--quick", "--minimal"])?;
         ensure!(lab.figures.len() == 17, "{:?}", lab.figures);
-        let html = lab.text("report.html")?;
+        let (html, raw) = (lab.text("report.html")?, lab.text("raw.csv")?);
         let both = ["vanilla UPF (kernel)", "XDP UPF"];
         let vanilla = [both[0], "whole CPU, load scaled"];
         let with_generator = [both[0], both[1], "generator and receiver alone"];
+        // Without a board a slow machine may not offer the load.
+        let no_board = lab.text("upf/report.md")?.contains("cannot be emulated here");
+        // Nor on a whole CPU: slots whose load was not offered have no loss, and are not drawn.
+        let upf_raw = lab.text("upf/raw.csv")?;
+        let has_loss = |line: &str| {
+            let fields: Vec<_> = line.split(',').collect();
+            matches!(fields[..], ["same_load", _, "kernel", _, _, loss, _] if loss != "NaN")
+        };
+        let whole_is_offered = upf_raw.lines().any(has_loss);
+        // A real board has the temperature of its room only, and so has a whole CPU.
+        let is_emulated = !no_board && !Path::new("/proc/device-tree/model").exists();
         let rooms = [0, 10, 20, 27].map(|room| format!("vanilla UPF, room of {room} °C"));
-        let rooms: Vec<&str> =
-            rooms.iter().map(String::as_str).chain(["vanilla UPF (kernel)"]).collect();
+        let rooms: Vec<&str> = match is_emulated {
+            true => rooms.iter().map(String::as_str).collect(),
+            false => both[..1].to_vec(),
+        };
         let limited = ["HTTP/2, 16 at once", "fabric, 16 at once"];
-        let unlimited = ["HTTP/2, no limit", "fabric, no limit"];
         let sbi = ["kernel-based SBI (HTTP/2)", "shared memory (fabric)"];
         let engines = ["native, kernel", "native, XDP", "switch, DPDK", "switch, XDP"];
         let expected: [(&str, &[&str]); 17] = [
             ("l25gc-6", &[sbi[0], sbi[1], "the paper", "here"]),
             ("l25gc-7", &["CN", "UE and RAN (modelled part)"]),
-            (
-                "l25gc-8",
-                &[
-                    sbi[0],
-                    sbi[1],
-                    "one process",
-                    limited[0],
-                    limited[1],
-                    unlimited[0],
-                    unlimited[1],
-                ],
-            ),
+            // The least work has no AMF without a limit.
+            ("l25gc-8", &[sbi[0], sbi[1], "one process", limited[0], limited[1]]),
             ("xupfpi-2", &["simulated board"]),
             ("xupfpi-4", &both),
             ("xupfpi-5", &with_generator),
@@ -431,13 +439,11 @@ fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
             ("lcs-upp-4a", &["rustls (for wolfSSL)", "quinn (for MsQuic)"]),
             ("lcs-upp-4b", &["rustls (for Type 1, wolfSSL)"]),
         ];
-        // Without a board a slow machine may not offer the load.
-        let no_board = lab.text("upf/report.md")?.contains("cannot be emulated here");
         for (figure, (id, series)) in lab.figures.iter().zip(expected) {
             ensure!(figure["id"] == id && html.contains(&format!("<section id=\"{id}\">")), "{id}");
             ensure!(figure["like"].as_str().is_some_and(|text| text.len() > 40), "{figure}");
-            // The switch is built by `make release-switch` alone.
-            let may_miss = id.starts_with("switch") || no_board && id.starts_with("xupfpi");
+            let is_unsteady = no_board && id.starts_with("xupfpi");
+            let may_miss = id.starts_with("switch") && !has_switch || is_unsteady;
             if may_miss && figure["mark"] == "absent" {
                 ensure!(figure["reason"].as_str().is_some_and(|text| text.len() > 10), "{figure}");
                 continue;
@@ -451,8 +457,12 @@ fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
                 .flat_map(Value::as_str)
                 .collect();
             ensure!(drawn.iter().all(|name| series.contains(name)), "{id}: {drawn:?}");
-            let first = series.first().context("no series")?;
-            ensure!(drawn.contains(first) || may_miss, "{id}: {drawn:?}");
+            let may_lack = |name: &str| name == vanilla[1] && !whole_is_offered;
+            let missing: Vec<_> =
+                series.iter().filter(|name| !drawn.contains(name) && !may_lack(name)).collect();
+            ensure!(missing.is_empty() || is_unsteady, "{id} has no {missing:?}: {drawn:?}");
+            let start = format!("{id},");
+            ensure!(raw.lines().any(|line| line.starts_with(&start)), "raw.csv has no {id}");
             lab.has(&[&format!("{id}.svg"), &format!("{id}.png")])?;
         }
         ensure!(html.contains("Its values claim nothing"), "a short run claims no promise");
