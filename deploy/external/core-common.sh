@@ -82,16 +82,26 @@ until_listening() { # NAME ADDRESS PORT
     until_true "$1 listens at $2, port $3" sh -c "ss -Hltn 'src $2:$3' | grep -q ."
 }
 
+has_kernel_sctp() {
+    [ -e /proc/net/sctp/eps ] || modprobe sctp 2> /dev/null || true
+    [ -e /proc/net/sctp/eps ]
+}
+
 # Other cores have no SCTP stack of their own.
 need_kernel_sctp() {
-    [ -e /proc/net/sctp/eps ] || modprobe sctp 2> /dev/null || true
-    [ -e /proc/net/sctp/eps ] ||
+    has_kernel_sctp ||
         fail "the core needs the kernel's SCTP, which this kernel lacks; see deploy/guest/README.md"
 }
 
 until_sctp_listening() {
-    until_true "the AMF listens at $MARTLET_LAB_AMF" \
-        grep -Eq " 38412 .* $MARTLET_LAB_AMF( |\$)" /proc/net/sctp/eps
+    if has_kernel_sctp; then
+        until_true "the AMF listens at $MARTLET_LAB_AMF" \
+            grep -Eq " 38412 .* $MARTLET_LAB_AMF( |\$)" /proc/net/sctp/eps
+    else
+        # SCTP in user space uses a raw socket.
+        until_true "the AMF listens at $MARTLET_LAB_AMF" \
+            sh -c "ss -Hawn | grep -q ' $MARTLET_LAB_AMF:132 '"
+    fi
 }
 
 # Prints the n-th subscriber's IMSI, from 0.

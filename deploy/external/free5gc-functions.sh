@@ -9,7 +9,8 @@
 # Go modules: tests/interop/free5gc-NAME names each version, and
 # `go build -o DIR/free5gc-NAME github.com/free5gc/NAME/cmd` builds it there. PCF and NRF need
 # MongoDB: `mongod`, or the stand-in of tests/interop/mongodb as `mongodb`. free5GC's functions need
-# a slice with a differentiator (--slice 1-010203), and its AMF the kernel's SCTP.
+# a slice with a differentiator (--slice 1-010203). Its AMF needs the kernel's SCTP; where that
+# lacks, `free5gc-amf-user-space` is used (tests/interop/free5gc-amf/user-space.mod).
 . "$(dirname "$0")/core-common.sh"
 
 functions=${FREE5GC_FUNCTIONS:-amf}
@@ -25,7 +26,15 @@ nrf=http://127.60.0.10:7777
 plmn="{ mcc: \"$mcc\", mnc: \"$mnc\" }"
 slice="{ sst: $sst, sd: \"$sd\" }"
 external=$(echo "$functions" | sed 's/ \{1,\}/, /g')
-if has amf; then n2=; need_kernel_sctp; else n2="n2: { bind: [$MARTLET_LAB_AMF] }"; fi
+if has amf; then n2=; else n2="n2: { bind: [$MARTLET_LAB_AMF] }"; fi
+# Prints the path of a function of free5GC. Its AMF uses the kernel's SCTP, or is built with another.
+function_program() { # NAME
+    if [ "$1" = amf ] && ! has_kernel_sctp; then
+        program free5gc-amf-user-space
+    else
+        program "free5gc-$1" "$1"
+    fi
+}
 
 cat > "$config" << YAML
 network: { plmn: "$MARTLET_LAB_PLMN", tacs: [$MARTLET_LAB_TAC], slices: [$slice] }
@@ -79,7 +88,7 @@ YAML
         cat
     } > "$file"
     shift 4
-    run "$name" "$(program "free5gc-$name" "$name")" -c "$file" "$@"
+    run "$name" "$(function_program "$name")" -c "$file" "$@"
 }
 
 if has pcf || has nrf; then

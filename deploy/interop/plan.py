@@ -171,6 +171,8 @@ class Vendor:
     cleanup = []
     # Whether they use the kernel's SCTP.
     kernel_sctp = True
+    # Programs in place of these where the kernel lacks SCTP: builds with SCTP in user space.
+    user_space_sctp = {}
     # Kernel modules that they need: the folder of each in /sys/module.
     modules = ()
     # The cases of a function in place of Martlet's. Programs of gNB and UE have all.

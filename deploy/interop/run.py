@@ -46,10 +46,14 @@ def first_of(folder, names, mode=os.X_OK):
     return next(filter(None, (find(folder, name, mode) for name in names)), None)
 
 
-def programs_of(vendor, folder):
-    """The paths of a vendor's programs, or the name of one that is missing."""
+def programs_of(vendor, folder, instead=None):
+    """The paths of a vendor's programs, or the name of one that is missing.
+
+    `instead` has programs in place of those of the same names.
+    """
     found = {}
-    for wanted, mode in ((vendor.programs, os.X_OK), (vendor.files, os.R_OK)):
+    programs = vendor.programs | (instead or {})
+    for wanted, mode in ((programs, os.X_OK), (vendor.files, os.R_OK)):
         for name, file in wanted.items():
             path = first_of(folder, file, mode) if file else name
             if path is None:
@@ -82,10 +86,15 @@ def steps(vendors, selected, testbed):
 def play(vendor_type, testbed, folder, selected, quiet):
     """Plays all cases with a vendor's programs."""
     found = programs_of(vendor_type, folder)
+    lacks_sctp = vendor_type.kernel_sctp and not testbed.has_kernel_sctp()
+    if lacks_sctp and vendor_type.user_space_sctp:
+        user_space = programs_of(vendor_type, folder, vendor_type.user_space_sctp)
+        if not isinstance(user_space, str):
+            found, lacks_sctp = user_space, False
     why = None
     if isinstance(found, str):
         why = f"{found} is not installed"
-    elif vendor_type.kernel_sctp and not testbed.has_kernel_sctp():
+    elif lacks_sctp:
         why = "needs the kernel's SCTP"
     elif missing := [it for it in vendor_type.modules if not Path("/sys/module", it).exists()]:
         why = f"needs the kernel module {missing[0]}"

@@ -101,6 +101,25 @@ class Programs(unittest.TestCase):
             config.write_text("info: { version: 1.0.9 }\n")
             self.assertEqual(run.programs_of(amf, folder)["config"], str(config.resolve()))
 
+    def test_an_amf_with_sctp_in_user_space_runs_where_the_kernel_lacks_it(self):
+        amf = next(vendor for vendor in VENDORS if vendor.name == "free5GC AMF")
+        testbed = Replay({})
+        deregistration = [case for case in CASES if case.name == "deregistration"]
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("free5gc-amf", "free5gc-amf-user-space"):
+                pathlib.Path(folder, name).write_text("")
+            os.chmod(pathlib.Path(folder, "free5gc-amf"), 0o755)
+            testbed.has_kernel_sctp = lambda: False
+            _, results = run.play(amf, testbed, folder, deregistration, True)
+            self.assertEqual(results["deregistration"]["why"], "needs the kernel's SCTP")
+            for with_kernel, program in ((False, "free5gc-amf-user-space"), (True, "free5gc-amf")):
+                os.chmod(pathlib.Path(folder, "free5gc-amf-user-space"), 0o755)
+                testbed.has_kernel_sctp = lambda answer=with_kernel: answer
+                started = []
+                testbed.spawn = lambda label, command, _: started.append(command)
+                run.play(amf, testbed, folder, deregistration, True)
+                self.assertEqual(pathlib.Path(started[0][4]).name, program)
+
     def test_functions_with_a_database_are_not_run_without_one(self):
         udr = next(vendor for vendor in VENDORS if vendor.name == "Open5GS UDR")
         with tempfile.TemporaryDirectory() as folder:

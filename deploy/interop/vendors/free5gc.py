@@ -287,6 +287,7 @@ def of(function, config_version, section="", **members):
         "optional": {"config": f"{function}cfg.yaml"},
         "cases": cases_of(function),
         "kernel_sctp": function == "amf",
+        "user_space_sctp": {"amf": "free5gc-amf-user-space"} if function == "amf" else {},
     } | members
     return type(f"Free5gc{function.capitalize()}", (Function,), members)
 

@@ -84,6 +84,16 @@ pub fn build_changed(name: &str, package: &str, change: Option<&Change>) -> Opti
     Some(program)
 }
 
+/// Builds a package by another file than `go.mod`, `STEM.mod`. The program is `NAME-STEM`.
+pub fn build_by(name: &str, stem: &str, package: &str) -> Option<PathBuf> {
+    let (mut build, folder) = command(name)?;
+    let program = folder.join(format!("{name}-{stem}"));
+    build.args(["build", "-mod=readonly"]).arg(format!("-modfile={stem}.mod"));
+    build.arg("-o").arg(&program).arg(package);
+    run_go(build, package)?;
+    Some(program)
+}
+
 /// What is changed in a module when a program is built.
 pub struct Change {
     /// The module.

@@ -1,12 +1,13 @@
-//! free5GC's AMF with Martlet's other functions. It needs the kernel's SCTP: `make guest-test`.
-use crate::external_program::ExternalProgram;
+//! free5GC's AMF with Martlet's other functions: over the kernel's SCTP (`make guest-test`), and where
+//! the kernel lacks it, built with SCTP in user space.
+use crate::external_program::{ExternalProgram, build_by};
 use crate::free5gc::{
     Function, SUBSCRIBERS, core_without, gnb, registered_ue, session, start_beside, ue,
 };
 use anyhow::{Result, ensure};
 use martlet_ran::conformance::{BenchConfig, cases, run as bench};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, in_namespace_within, reaches};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Its N2 address.
@@ -45,16 +46,24 @@ const AMF: Function = Function {
 
 #[test]
 fn free5gc_amf_works_with_other_functions() {
-    // Built before the namespace exists, since modules may have to be downloaded, and also where
-    // the test is skipped, for the run in the guest.
-    let Some(program) = AMF.build() else { return };
+    let Some(program) = build() else { return };
+    in_namespace(move || run_with_amf(program));
+}
+
+/// Builds the AMF, before the namespace exists, since modules may have to be downloaded.
+fn build() -> Option<PathBuf> {
+    // Also for the run in the guest.
+    let published = AMF.build()?;
     if std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel") {
-        in_namespace(move || run_with_amf(program));
-    } else {
-        martlet_tests::skip(
-            "free5GC's AMF needs the kernel's SCTP; `make guest-test` runs this test",
-        );
+        return Some(published);
     }
+    if Path::new("/proc/net/sctp").exists() {
+        martlet_tests::skip(
+            "the kernel's SCTP is loaded and would abort the associations of Pion's SCTP",
+        );
+        return None;
+    }
+    build_by("free5gc-amf", "user-space", "github.com/free5gc/amf/cmd")
 }
 
 /// A core with free5GC's AMF, which has registered.
@@ -83,14 +92,8 @@ const PASSED: [&str; 4] = ["ng-setup", "registration-by-suci", "authentication",
 
 #[test]
 fn conformance_cases_are_fair_to_free5gc_amf() {
-    let Some(program) = AMF.build() else { return };
-    if std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel") {
-        in_namespace_within(LIMIT, move || run_bench(program));
-    } else {
-        martlet_tests::skip(
-            "free5GC's AMF needs the kernel's SCTP; `make guest-test` runs this test",
-        );
-    }
+    let Some(program) = build() else { return };
+    in_namespace_within(LIMIT, move || run_bench(program));
 }
 
 /// The emulated guest is slow.
