@@ -108,6 +108,13 @@ class Insert:
 
 
 @dataclass
+class Drop:
+    """Drops a database of this MongoDB: an earlier case may have left its data."""
+
+    database: str
+
+
+@dataclass
 class Stop:
     """Stops a program (SIGTERM), or kills it. Its output can still be read."""
 
@@ -121,7 +128,7 @@ class RestartCore:
 
 
 # What is printed before one of these begins is no evidence of its effect.
-COMMANDS = (Run, OnCore, Insert, Stop, RestartCore)
+COMMANDS = (Run, OnCore, Drop, Insert, Stop, RestartCore)
 
 
 @dataclass

@@ -393,6 +393,8 @@ class Testbed:
             case plan.Insert(database, collection, document):
                 inserting = mongodb.command(self.mongodb_uri, database, collection, document)
                 self.run(self.on_core(inserting), 20)
+            case plan.Drop(database):
+                self.run(self.on_core(mongodb.drop_command(self.mongodb_uri, database)), 20)
             case plan.Stop(label, kill):
                 self.stop(label, kill)
             case plan.RestartCore():

@@ -140,12 +140,23 @@ class Databases(unittest.TestCase):
             "083100" "01" "00" "0a6300" "00"
         )
         self.assertEqual(mongodb.document({"a": 1, "b": ["x", True], "c": None}), body)
-        message = mongodb.message("db", "ues", {"a": 1})
+        insert = {"insert": "ues", "documents": [{"a": 1}], "$db": "db"}
+        message = mongodb.message(insert)
         self.assertEqual(int.from_bytes(message[:4], "little"), len(message))
         self.assertEqual(int.from_bytes(message[12:16], "little"), 2013)
         self.assertIn(b"\x02insert\0\x04\0\0\0ues\0", message)
         self.assertIn(b"\x04documents\0", message)
         self.assertIn(b"\x02$db\0\x03\0\0\0db\0", message)
+
+
+    def test_a_case_does_not_see_the_database_of_an_earlier_one(self):
+        with_database = [vendor for vendor in VENDORS if getattr(vendor, "mongodb", False)]
+        of_free5gc = [vendor for vendor in with_database if vendor.name.startswith("free5GC")]
+        self.assertEqual(len(of_free5gc), 4)
+        for vendor in of_free5gc:
+            found = {vendor.function: "program"}
+            steps = vendor(Replay({}), found).start()
+            self.assertIsInstance(steps[0], plan.Drop, vendor.name)
 
 
 class Causes(unittest.TestCase):

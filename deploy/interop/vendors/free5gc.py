@@ -3,7 +3,7 @@ import re
 from pathlib import Path
 
 import testbed
-from plan import CORE, Cause, Expect, Insert, OnCore, Registered, StartOnCore, Wait, Write
+from plan import CORE, Cause, Drop, Expect, Insert, OnCore, Registered, StartOnCore, Wait, Write
 from vendors.in_place import InPlace, cases_of
 
 NRF = "http://127.0.0.10:7777"
@@ -232,7 +232,8 @@ configuration:
         """Starts the function, and waits until it has started."""
         name = f"{self.function}cfg.yaml"
         command = [self.program(self.function), "-c", name]
-        steps = []
+        # An NRF that is killed keeps the instances of the case before, which are discovered then.
+        steps = [Drop(DATABASE)] if self.mongodb else []
         if self.function == "smf":
             version = self.accepted_version()
             routing = f"info: {{ version: {version}, description: none }}\n"
