@@ -3,7 +3,12 @@
 # `martlet-lab control-plane --core both --sbi http`: beside Martlet over HTTP/2, whose functions
 # are processes of their own too, the measured difference is that of free5GC's functions alone.
 #
-#     FREE5GC_FUNCTIONS   of amf, smf, pcf and nrf; default: amf
+#     FREE5GC_FUNCTIONS   of amf, smf, pcf and nrf; default: amf, and pcf and nrf if they and a
+#                         database are installed
+#
+# AUSF, UDM, UDR and NSSF are always Martlet's: their modules were not available. So is the SMF by
+# default: the published module v1.2.4 does not find the UDM with free5GC's NRF, and does not know
+# its own SM contexts by the references that free5GC's AMF v1.4.5 sends.
 #
 # The folder of --programs has `martlet`, and free5GC's programs as `amf` or `free5gc-amf`. They are
 # Go modules: tests/interop/free5gc-NAME names each version, and
@@ -13,7 +18,17 @@
 # lacks, `free5gc-amf-user-space` is used (tests/interop/free5gc-amf/user-space.mod).
 . "$(dirname "$0")/core-common.sh"
 
-functions=${FREE5GC_FUNCTIONS:-amf}
+functions=${FREE5GC_FUNCTIONS:-}
+if [ -z "$functions" ]; then
+    functions=amf
+    database_program=$(program mongod 2> /dev/null || program mongodb 2> /dev/null || true)
+    pcf_program=$(program free5gc-pcf pcf 2> /dev/null || true)
+    nrf_program=$(program free5gc-nrf nrf 2> /dev/null || true)
+    if [ -n "$database_program" ] && [ -n "$pcf_program" ] && [ -n "$nrf_program" ]; then
+        functions="amf pcf nrf"
+    fi
+fi
+echo "functions of free5GC: $functions; all others are Martlet's" >&2
 has() { case " $functions " in *" $1 "*) true ;; *) false ;; esac; }
 for function in $functions; do
     case $function in amf | smf | pcf | nrf) ;; *) fail "no function $function here" ;; esac
@@ -27,7 +42,7 @@ plmn="{ mcc: \"$mcc\", mnc: \"$mnc\" }"
 slice="{ sst: $sst, sd: \"$sd\" }"
 external=$(echo "$functions" | sed 's/ \{1,\}/, /g')
 if has amf; then n2=; else n2="n2: { bind: [$MARTLET_LAB_AMF] }"; fi
-# Prints the path of a function of free5GC. Its AMF uses the kernel's SCTP, or is built with another.
+# Prints the path of a function of free5GC. Its AMF has no SCTP, unless it is built with one.
 function_program() { # NAME
     if [ "$1" = amf ] && ! has_kernel_sctp; then
         program free5gc-amf-user-space

@@ -79,8 +79,8 @@ pub struct Sample {
     pub latency: Duration,
     /// Until the last message of the procedure was passed to the transport; at least `latency`.
     pub total: Duration,
-    /// The part of `latency` that was spent waiting for the core: from each uplink message to the
-    /// downlink message that followed it.
+    /// The part of `latency` that was spent waiting for the core: all but the time from each
+    /// downlink message to the uplink message that followed it, and that of RRC messages.
     pub core: Duration,
     /// The failure; `None` on success.
     pub failure: Option<String>,

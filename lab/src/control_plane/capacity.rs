@@ -47,6 +47,9 @@ async fn start<'a>(
 /// one, which generates the load.
 pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Result<()> {
     let ue_count = args.many();
+    if ue_count == 0 {
+        return Ok(());
+    }
     // A limit of simultaneous procedures does not affect UEs one after the other.
     let variants: Vec<_> = args.sbi.iter().filter(|variant| !variant.is_unlimited()).collect();
     let mut progress = Progress::new("UEs", ue_count * variants.len() as u64);

@@ -37,7 +37,8 @@ pub struct ControlPlaneArgs {
     /// every other procedure
     #[arg(long, value_enum, value_delimiter = ',')]
     pub procedures: Vec<Metric>,
-    /// UEs that register one after the other for memory and CPU time per UE [default: 1000]
+    /// UEs that register one after the other for memory and CPU time per UE; 0: these are
+    /// not measured [default: 1000]
     #[arg(long, value_name = "UES")]
     pub many: Option<u64>,
     /// Numbers of simultaneous UEs

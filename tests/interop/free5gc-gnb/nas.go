@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/hex"
+	"strconv"
+	"strings"
 
 	"github.com/free5gc/nas"
 	"github.com/free5gc/nas/nasMessage"
@@ -54,7 +56,40 @@ func suci() nasType.MobileIdentity5GS {
 // NEA0 to NEA2, NIA1 and NIA2.
 var capability = []byte{0xe0, 0x60}
 
-func registrationRequest() []byte {
+// The slice of -slice: SST, and SD if it has one.
+func requestedSlice() (sst byte, sd []byte, given bool) {
+	if *slice == "" {
+		return
+	}
+	first, second, hasSd := strings.Cut(*slice, "-")
+	number, err := strconv.ParseUint(first, 10, 8)
+	must(err)
+	if hasSd {
+		sd, err = hex.DecodeString(second)
+		must(err)
+		if len(sd) != 3 {
+			fail("the SD of %s is not six hexadecimal digits", *slice)
+		}
+	}
+	return byte(number), sd, true
+}
+
+func requestedNssai() *nasType.RequestedNSSAI {
+	sst, sd, given := requestedSlice()
+	if !given {
+		return nil
+	}
+	nssai := append([]byte{byte(1 + len(sd)), sst}, sd...)
+	return &nasType.RequestedNSSAI{
+		Iei:    nasMessage.RegistrationRequestRequestedNSSAIType,
+		Len:    uint8(len(nssai)),
+		Buffer: nssai,
+	}
+}
+
+// REGISTRATION REQUEST: the elements in cleartext alone, or the complete message that SECURITY MODE
+// COMPLETE has in it (TS 24.501, 4.4.6).
+func registrationRequest(isComplete bool) []byte {
 	request := nasMessage.NewRegistrationRequest(0)
 	request.NgksiAndRegistrationType5GS.SetNasKeySetIdentifiler(7)
 	request.NgksiAndRegistrationType5GS.SetFOR(1)
@@ -64,6 +99,13 @@ func registrationRequest() []byte {
 		Iei:    nasMessage.RegistrationRequestUESecurityCapabilityType,
 		Len:    uint8(len(capability)),
 		Buffer: capability,
+	}
+	if isComplete {
+		// No capability of S1 mode, LPP or others.
+		request.Capability5GMM = &nasType.Capability5GMM{
+			Iei: nasMessage.RegistrationRequestCapability5GMMType, Len: 1,
+		}
+		request.RequestedNSSAI = requestedNssai()
 	}
 	return mobility(nas.MsgTypeRegistrationRequest, request,
 		func(m *nas.GmmMessage) {
@@ -84,8 +126,16 @@ func authenticationResponse(resStar []byte) []byte {
 		})
 }
 
-func securityModeComplete(registration []byte) []byte {
+// The IMEISV of the UE, 0000000000000001 (TS 24.501, 9.11.3.4).
+var imeisv = [9]uint8{0x05, 0, 0, 0, 0, 0, 0, 0x10, 0xf0}
+
+func securityModeComplete(registration []byte, withImeisv bool) []byte {
 	complete := nasMessage.NewSecurityModeComplete(0)
+	if withImeisv {
+		complete.IMEISV = &nasType.IMEISV{
+			Iei: nasMessage.SecurityModeCompleteIMEISVType, Len: uint16(len(imeisv)), Octet: imeisv,
+		}
+	}
 	complete.NASMessageContainer = &nasType.NASMessageContainer{
 		Iei:    nasMessage.SecurityModeCompleteNASMessageContainerType,
 		Len:    uint16(len(registration)),
@@ -132,6 +182,14 @@ func sessionRequest(dnn string) []byte {
 	transport.SetPduSessionID2Value(sessionIdentity)
 	transport.RequestType = nasType.NewRequestType(nasMessage.ULNASTransportRequestTypeType)
 	transport.SetRequestTypeValue(nasMessage.ULNASTransportRequestTypeInitialRequest)
+	if sst, sd, given := requestedSlice(); given {
+		transport.SNSSAI = nasType.NewSNSSAI(nasMessage.ULNASTransportSNSSAIType)
+		transport.SNSSAI.SetLen(uint8(1 + len(sd)))
+		transport.SNSSAI.SetSST(sst)
+		if sd != nil {
+			transport.SNSSAI.SetSD([3]uint8(sd))
+		}
+	}
 	transport.DNN = nasType.NewDNN(nasMessage.ULNASTransportDNNType)
 	transport.DNN.SetDNN(dnn)
 	return mobility(nas.MsgTypeULNASTransport, transport,

@@ -15,7 +15,9 @@ var (
 	tac  = ngapType.TAC{Value: aper.OctetString{0, 0, 1}}
 )
 
-const ranUe = 77
+// RAN UE NGAP ID of the UE. Each registration has another one: an AMF may handle the release of the
+// former connection later than the new one.
+var ranUe int64 = 76
 
 var (
 	reject = ngapType.Criticality{Value: ngapType.CriticalityPresentReject}
@@ -97,8 +99,14 @@ func setupRequest() []byte {
 			},
 		},
 	}
-	sst := ngapType.SST{Value: aper.OctetString{1}}
-	slice := ngapType.SliceSupportItem{SNSSAI: ngapType.SNSSAI{SST: sst}}
+	served := ngapType.SNSSAI{SST: ngapType.SST{Value: aper.OctetString{1}}}
+	if sst, sd, given := requestedSlice(); given {
+		served.SST.Value = aper.OctetString{sst}
+		if sd != nil {
+			served.SD = &ngapType.SD{Value: sd}
+		}
+	}
+	slice := ngapType.SliceSupportItem{SNSSAI: served}
 	areas := ngapType.SupportedTAList{List: []ngapType.SupportedTAItem{{
 		TAC: tac,
 		BroadcastPLMNList: ngapType.BroadcastPLMNList{List: []ngapType.BroadcastPLMNItem{{
@@ -280,19 +288,21 @@ func contextReleaseComplete(amfUe ngapType.AMFUENGAPID) []byte {
 	})
 }
 
-// The next message, which must belong to the given procedure.
+// The procedure code of a message, which is its second byte (TS 38.413, 9.4.3, in aligned PER).
+func procedureOf(octets []byte) int64 {
+	if len(octets) < 2 {
+		fail("a message of NGAP of %d bytes", len(octets))
+	}
+	return int64(octets[1])
+}
+
+// A message, which must belong to the given procedure.
 func decoded(octets []byte, procedure int64) *ngapType.NGAPPDU {
 	pdu, err := ngap.Decoder(octets)
 	if err != nil {
 		fail("a message of NGAP that does not decode: %v: %s", err, hex.EncodeToString(octets))
 	}
-	var got int64 = -1
-	switch pdu.Present {
-	case ngapType.NGAPPDUPresentInitiatingMessage:
-		got = pdu.InitiatingMessage.ProcedureCode.Value
-	case ngapType.NGAPPDUPresentSuccessfulOutcome:
-		got = pdu.SuccessfulOutcome.ProcedureCode.Value
-	}
+	got := procedureOf(octets)
 	if got != procedure {
 		fail("procedure %d is due, and %d came: %s", procedure, got, hex.EncodeToString(octets))
 	}

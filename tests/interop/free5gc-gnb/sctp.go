@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"net"
+	"time"
 
 	"github.com/pion/logging"
 	"github.com/pion/sctp"
@@ -67,7 +68,14 @@ type association struct {
 	sctp     *sctp.Association
 	nonUe    *sctp.Stream
 	ue       *sctp.Stream
-	incoming chan []byte
+	incoming chan message
+	clock    clock
+}
+
+// A message, and when it was read.
+type message struct {
+	octets []byte
+	at     time.Time
 }
 
 func associate(local, amf string) (*association, error) {
@@ -83,7 +91,7 @@ func associate(local, amf string) (*association, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no association with %s: %w", amf, err)
 	}
-	a := &association{sctp: client, incoming: make(chan []byte, 16)}
+	a := &association{sctp: client, incoming: make(chan message, 16)}
 	if a.nonUe, err = client.OpenStream(0, ngapIdentifier); err != nil {
 		return nil, err
 	}
@@ -108,12 +116,13 @@ func (a *association) read(stream *sctp.Stream) {
 	buffer := make([]byte, 1<<16)
 	for {
 		n, identifier, err := stream.ReadSCTP(buffer)
+		at := time.Now()
 		if err != nil {
 			return
 		}
 		if identifier != ngapIdentifier {
 			fail("a message with the payload protocol identifier %d", identifier)
 		}
-		a.incoming <- append([]byte{}, buffer[:n]...)
+		a.incoming <- message{append([]byte{}, buffer[:n]...), at}
 	}
 }

@@ -15,6 +15,7 @@ import (
 type ue struct {
 	n2      *association
 	n3      n3
+	card    card
 	keys    *context
 	amfUe   ngapType.AMFUENGAPID
 	guti    nasType.MobileIdentity5GS
@@ -22,16 +23,16 @@ type ue struct {
 }
 
 // Registration with 5G-AKA (TS 23.502, 4.2.2.2).
-func (p *ue) register(card card) {
-	registration := registrationRequest()
+func (p *ue) register() {
+	ranUe++
 	cause := ngapType.RRCEstablishmentCausePresentMoSignalling
-	p.n2.deliver(initialUeMessage(cause, registration, nil))
+	p.n2.deliver(initialUeMessage(cause, registrationRequest(false), nil))
 	var octets []byte
 	p.amfUe, octets = p.n2.downlink()
 	challenge := mobilityMessage(octets, nas.MsgTypeAuthenticationRequest).AuthenticationRequest
 	autn := challenge.AuthenticationParameterAUTN.Octet
 	random := challenge.AuthenticationParameterRAND.Octet
-	answer, keys := card.answer(random[:], autn[:], challenge.ABBA.Buffer)
+	answer, keys := p.card.answer(random[:], autn[:], challenge.ABBA.Buffer)
 	p.keys = keys
 	p.n2.deliver(uplinkNas(p.amfUe, authenticationResponse(answer)))
 
@@ -43,11 +44,15 @@ func (p *ue) register(card card) {
 			command.ReplayedUESecurityCapabilities.Buffer)
 	}
 	kGnb := p.keys.kGnb(p.keys.uplink)
-	complete := securityModeComplete(registration)
+	withImeisv := command.IMEISVRequest != nil && command.IMEISVRequest.GetIMEISVRequestValue() == 1
+	complete := securityModeComplete(registrationRequest(true), withImeisv)
 	p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(newContextCiphered, complete)))
-	step("NAS security")
+	if *rounds == 0 {
+		step("NAS security")
+	}
 
 	plain, _ := p.contextSetup(kGnb)
+	p.n2.clock.end()
 	accept := mobilityMessage(plain, nas.MsgTypeRegistrationAccept).RegistrationAccept
 	if accept.GUTI5G == nil {
 		fail("a registration without a 5G-GUTI")
@@ -55,13 +60,36 @@ func (p *ue) register(card card) {
 	p.guti = mobileIdentity(accept.GUTI5G)
 	p.n2.deliver(initialContextSetupResponse(p.amfUe, nil))
 	p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, registrationComplete())))
-	step("registered")
+}
+
+// The next message of a procedure that is due. Some AMFs send a CONFIGURATION UPDATE COMMAND after
+// a registration (TS 24.501, 5.4.4), which may come before it.
+func (p *ue) next(procedure int64, isDue func(plain []byte) bool) (*ngapType.NGAPPDU, []byte) {
+	for {
+		octets := p.n2.receive(procedure)
+		const transport = ngapType.ProcedureCodeDownlinkNASTransport
+		if procedureOf(octets) != transport {
+			return decoded(octets, procedure), nil
+		}
+		pdu := decoded(octets, transport)
+		_, protected := nasOf(pdu)
+		plain := p.keys.open(protected)
+		if procedure == transport && isDue(plain) {
+			return pdu, plain
+		}
+		update := mobilityMessage(plain, nas.MsgTypeConfigurationUpdateCommand)
+		if update.ConfigurationUpdateIndication != nil &&
+			update.ConfigurationUpdateIndication.GetACK() == 1 {
+			complete := configurationUpdateComplete()
+			p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, complete)))
+		}
+	}
 }
 
 // Receives INITIAL CONTEXT SETUP REQUEST with the expected K_gNB. Returns its NAS message and the
 // transfer of the session.
 func (p *ue) contextSetup(kGnb []byte) (plain []byte, transfer aper.OctetString) {
-	pdu := p.n2.next(ngapType.ProcedureCodeInitialContextSetup)
+	pdu, _ := p.next(ngapType.ProcedureCodeInitialContextSetup, nil)
 	setup := pdu.InitiatingMessage.Value.InitialContextSetupRequest
 	for _, ie := range setup.ProtocolIEs.List {
 		switch ie.Id.Value {
@@ -84,7 +112,8 @@ func (p *ue) contextSetup(kGnb []byte) (plain []byte, transfer aper.OctetString)
 // A PDU session (TS 23.502, 4.3.2.2).
 func (p *ue) establish() {
 	p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, sessionRequest(*dnn))))
-	pdu := p.n2.next(ngapType.ProcedureCodePDUSessionResourceSetup)
+	pdu, _ := p.next(ngapType.ProcedureCodePDUSessionResourceSetup, nil)
+	p.n2.clock.end()
 	request := pdu.InitiatingMessage.Value.PDUSessionResourceSetupRequest
 	for _, ie := range request.ProtocolIEs.List {
 		if ie.Id.Value == ngapType.ProtocolIEIDPDUSessionResourceSetupListSUReq {
@@ -94,7 +123,6 @@ func (p *ue) establish() {
 		}
 	}
 	p.n2.deliver(sessionSetupResponse(p.amfUe, setUp(p.n3.here, p.n3.flow)))
-	step("session %s", net.IP(p.address))
 }
 
 func (p *ue) ping() {
@@ -149,9 +177,9 @@ func (p *ue) wake() {
 // Deregistration by the UE (TS 23.502, 4.2.2.3.2).
 func (p *ue) deregister() {
 	p.n2.deliver(uplinkNas(p.amfUe, p.keys.protect(cipheredHeader, deregistrationRequest(p.guti))))
-	_, octets := p.n2.downlink()
-	mobilityMessage(p.keys.open(octets), nas.MsgTypeDeregistrationAcceptUEOriginatingDeregistration)
+	const accept = nas.MsgTypeDeregistrationAcceptUEOriginatingDeregistration
+	isAccept := func(plain []byte) bool { return plain[2] == accept }
+	p.next(ngapType.ProcedureCodeDownlinkNASTransport, isAccept)
 	p.n2.next(ngapType.ProcedureCodeUEContextRelease)
 	p.n2.deliver(contextReleaseComplete(p.amfUe))
-	step("deregistered")
 }

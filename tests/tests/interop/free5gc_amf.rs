@@ -1,5 +1,5 @@
-//! free5GC's AMF with Martlet's other functions: over the kernel's SCTP (`make guest-test`), and where
-//! the kernel lacks it, built with SCTP in user space.
+//! free5GC's AMF with Martlet's other functions: over the kernel's SCTP (`make guest-test`), and
+//! where the kernel lacks it, built with SCTP in user space.
 use crate::external_program::{ExternalProgram, build_by};
 use crate::free5gc::{
     Function, SUBSCRIBERS, core_without, gnb, registered_ue, session, start_beside, ue,

@@ -50,22 +50,29 @@ impl UeContext {
 
     /// Waits for RRC messages that end at the gNB: `halves` of a round trip. Returns when the wait
     /// began; `None` without a delay.
-    pub(crate) async fn uplink_radio(&self, halves: u32) -> Option<Instant> {
+    pub(crate) async fn uplink_radio(&mut self, halves: u32) -> Option<Instant> {
+        self.radio(halves).await.map(|(began, _)| began)
+    }
+
+    /// Waits for RRC messages that end at the UE: `halves` of a round trip. The current input
+    /// reaches the UE after them.
+    pub(crate) async fn downlink_radio(&mut self, halves: u32) {
+        if let Some((_, ended)) = self.radio(halves).await {
+            self.received = ended;
+        }
+    }
+
+    /// Waits for RRC messages. Returns begin and end of the wait, which is none of the core's.
+    async fn radio(&mut self, halves: u32) -> Option<(Instant, Instant)> {
         let half = self.gnb.rrc_round_trip() / 2;
         if half.is_zero() {
             return None;
         }
         let began = Instant::now();
         tokio::time::sleep(half * halves).await;
-        Some(began)
-    }
-
-    /// Waits for RRC messages that end at the UE: `halves` of a round trip. The current input
-    /// reaches the UE after them.
-    pub(crate) async fn downlink_radio(&mut self, halves: u32) {
-        if self.uplink_radio(halves).await.is_some() {
-            self.received = Instant::now();
-        }
+        let ended = Instant::now();
+        self.core.radio(began, ended);
+        Some((began, ended))
     }
 
     /// Passes a NAS message from the AMF to the UE.
@@ -107,7 +114,7 @@ impl UeContext {
                 self.supi.clone(),
                 start,
                 self.received,
-                self.core.since(start),
+                self.core.between(start, self.received),
                 failure,
             );
         }

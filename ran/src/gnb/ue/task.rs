@@ -127,6 +127,7 @@ impl UeContext {
                 self.received = at;
                 if self.connection.ran_id.is_none() && self.nas.state().is_registered() {
                     self.starts.paged = Some(at);
+                    self.core.received(at);
                 }
                 self.downlink_radio(1).await;
                 self.nas.paged(self.received);

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Compares martlet-lab with an independent generator of load, on the same cores in the same run.
+
+    sudo deploy/external/generators.py --lab target/release/martlet-lab --programs DIR \\
+        --start deploy/external/martlet.sh --start deploy/external/free5gc-functions.sh
+
+DIR has the programs of the cores, and `free5gc-gnb`: a gNB and a UE of free5GC's codecs and Pion's
+SCTP (`go build` in tests/interop/free5gc-gnb). Each script of --start starts a core in a network
+namespace of its own, as for `martlet-lab control-plane --core external`. Then the generators take
+turns, in passes of some rounds: one UE registers, establishes a session and deregisters. Both
+define the times alike:
+
+    latency   from the first uplink message, just before SCTP takes it, to the final downlink
+              message, when SCTP has returned it (INITIAL CONTEXT SETUP REQUEST; PDU SESSION
+              RESOURCE SETUP REQUEST)
+    own       what the generator needs in it, from each downlink message to the uplink message that
+              follows it
+    core      the rest, which waits for the core
+
+The exit code is 1 if the generators differ by more than --limit in the compared time, which is the
+core's part. The latency contains what each generator needs itself.
+"""
+import argparse
+import csv
+import json
+import os
+import platform
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+
+AMF, GNB = "127.60.0.5", "127.60.0.103"
+PLMN, TAC, DNN = "00101", "1", "internet"
+IMSI = "001010000000001"
+# The keys of martlet-lab's subscribers.
+KEY, OPC = "46" * 16, "cd" * 16
+PROCEDURES = {"registration": "registration", "pdu_session": "PDU session"}
+LAB, OTHER = "martlet-lab", "free5gc-gnb"
+# How long a core may take to start, and a pass to end.
+START_S, PASS_S = 180, 600
+
+
+class Core:
+    """A core that a script started. Use it as a context manager."""
+
+    def __init__(self, script, args, folder):
+        self.script, self.folder = Path(script).resolve(), folder
+        self.slice, self.programs = args.slice, args.programs
+        self.process = None
+
+    def environment(self):
+        """What a script of --start needs to know: see martlet.sh."""
+        values = {
+            "FOLDER": self.folder,
+            "AMF": AMF,
+            "PLMN": PLMN,
+            "TAC": TAC,
+            "SLICE": self.slice,
+            "DNN": DNN,
+            "FIRST_IMSI": IMSI,
+            "SUBSCRIBERS": "2",
+            "KEY": KEY,
+            "OPC": OPC,
+            "PROGRAMS": self.programs,
+        }
+        named = {f"MARTLET_LAB_{name}": str(value) for name, value in values.items() if value}
+        return os.environ | named
+
+    def __enter__(self):
+        log = self.folder / "external.log"
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [self.script],
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        until = time.monotonic() + START_S
+        while "ready" not in log.read_text(errors="replace").splitlines():
+            if self.process.poll() is not None or time.monotonic() > until:
+                self.__exit__()
+                sys.exit(f"{self.script} did not start a core:\n{log.read_text(errors='replace')}")
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+def rows_of(lines):
+    """Latency and core time of each procedure in milliseconds, from rows of CSV."""
+    times = {name: [] for name in PROCEDURES}
+    for row in csv.DictReader(lines):
+        if row["procedure"] in times:
+            latency, core = float(row["latency_us"]) / 1e3, float(row["core_us"]) / 1e3
+            times[row["procedure"]].append((latency, core))
+    return times
+
+
+def run_lab(args, folder):
+    """A pass of martlet-lab."""
+    command = [args.lab, "control-plane", "--core", "external", "--amf", AMF, "--slice", args.slice]
+    command += ["--procedures", "registration,pdu-session", "--ues", "1", "--many", "0"]
+    command += ["--rounds", str(args.rounds), "--out", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PASS_S, check=False)
+    if done.returncode:
+        sys.exit(f"martlet-lab failed:\n{done.stdout}{done.stderr}")
+    return rows_of((folder / "raw.csv").read_text().splitlines())
+
+
+def run_other(args, _folder):
+    """A pass of the other generator."""
+    command = [args.generator, "-local", GNB, "-amf", AMF, "-imsi", IMSI, "-key", KEY, "-opc", OPC]
+    command += ["-dnn", DNN, "-slice", args.slice, "-measure", str(args.rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PASS_S, check=False)
+    if done.returncode:
+        sys.exit(f"{args.generator} failed:\n{done.stdout}{done.stderr}")
+    return rows_of(done.stdout.splitlines())
+
+
+GENERATORS = {LAB: run_lab, OTHER: run_other}
+
+
+def measure(script, args, folder):
+    """All passes against one core: a list for each generator, in pairs."""
+    passes = {name: [] for name in GENERATORS}
+    folder.mkdir(parents=True)
+    with Core(script, args, folder):
+        for number in range(args.passes):
+            names = list(GENERATORS)
+            # Each generator is first as often as the other.
+            for name in names if number % 2 == 0 else reversed(names):
+                times = GENERATORS[name](args, folder / f"pass-{number}-{name}")
+                short = [it for it, samples in times.items() if len(samples) != args.rounds]
+                if short:
+                    sys.exit(f"{name}: not each round completed: {', '.join(short)}")
+                passes[name].append(times)
+            print(f"{Path(script).stem}: pass {number + 1} of {args.passes}", file=sys.stderr)
+    return passes
+
+
+def median(passes, procedure, part):
+    """The median of all samples of passes: part 0 is the latency, 1 the core's."""
+    return statistics.median(sample[part] for times in passes for sample in times[procedure])
+
+
+def ratios(passes, procedure, part):
+    """martlet-lab's median over the other generator's, for each pair of passes."""
+    pairs = zip(passes[LAB], passes[OTHER], strict=True)
+    return [median([a], procedure, part) / median([b], procedure, part) for a, b in pairs]
+
+
+def figures(passes):
+    """The figures of one core, by procedure."""
+    result = {}
+    for procedure in PROCEDURES:
+        of = {}
+        for name in GENERATORS:
+            latency, core = (median(passes[name], procedure, part) for part in (0, 1))
+            own = statistics.median(
+                sample[0] - sample[1] for times in passes[name] for sample in times[procedure]
+            )
+            of[name] = {"latency": latency, "core": core, "own": own}
+        for part, what in enumerate(("latency", "core")):
+            each = ratios(passes, procedure, part)
+            of[f"{what}_ratio"] = {
+                "median": statistics.median(each),
+                "low": min(each),
+                "high": max(each),
+            }
+        result[procedure] = of
+    return result
+
+
+def agrees(of, limit):
+    """Whether the generators agree on one procedure."""
+    return abs(of["core_ratio"]["median"] - 1) <= limit
+
+
+def markdown(results, args):
+    """The tables of the report."""
+    machine = f"Linux {platform.release()}, {os.cpu_count()} CPUs"
+    lines = [
+        f"{date.today().isoformat()}, {machine}; {args.passes} passes of {args.rounds} rounds with "
+        "each generator. Medians in ms:",
+        "",
+        "| core | procedure | generator | latency | core's part | own |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for core, procedures in results.items():
+        for procedure, of in procedures.items():
+            for name in GENERATORS:
+                times = " | ".join(f"{of[name][part]:.2f}" for part in ("latency", "core", "own"))
+                lines.append(f"| {core} | {PROCEDURES[procedure]} | {name} | {times} |")
+    lines += [
+        "",
+        f"{LAB} over {OTHER}, median of the pairs of passes, and the smallest and largest pair:",
+        "",
+        f"| core | procedure | core's part | latency | within {args.limit:.0%} |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for core, procedures in results.items():
+        for procedure, of in procedures.items():
+            each = (of["core_ratio"], of["latency_ratio"])
+            cells = " | ".join(f"{r['median']:.2f} ({r['low']:.2f} to {r['high']:.2f})" for r in each)
+            verdict = "yes" if agrees(of, args.limit) else "no"
+            lines.append(f"| {core} | {PROCEDURES[procedure]} | {cells} | {verdict} |")
+    return "\n".join(lines) + "\n"
+
+
+def name_of(script, names):
+    """The name of a core: that of its script, with a number if the name is taken."""
+    stem = re.sub(r"[^\w-]", "-", Path(script).stem)
+    return stem if stem not in names else f"{stem}-{len(names) + 1}"
+
+
+def arguments():
+    """The options."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lab", required=True, help="the program martlet-lab")
+    parser.add_argument("--programs", help="folder of the cores' programs")
+    parser.add_argument("--generator", help=f"the other generator; default: {OTHER} of --programs")
+    parser.add_argument("--start", action="append", required=True, help="script that starts a core")
+    parser.add_argument("--slice", default="1-010203", help="slice of the cores: SST, or SST-SD")
+    parser.add_argument("--rounds", type=int, default=50, help="rounds of a pass")
+    parser.add_argument("--passes", type=int, default=6, help="passes of each generator")
+    parser.add_argument("--limit", type=float, default=0.1, help="difference that is accepted")
+    parser.add_argument("--folder", help="folder for files and logs, which stay there")
+    parser.add_argument("--text", type=Path, help="file for the tables")
+    parser.add_argument("--json", type=Path, help="file for all figures")
+    args = parser.parse_args()
+    if args.generator is None:
+        if args.programs is None:
+            parser.error("--generator or --programs is missing")
+        args.generator = str(Path(args.programs) / OTHER)
+    for path in (args.lab, args.generator, *args.start):
+        if not os.access(path, os.X_OK):
+            parser.error(f"no program {path}")
+    if args.programs:
+        args.programs = str(Path(args.programs).resolve())
+    return args
+
+
+def enter_namespace():
+    """Runs this program again in a network namespace of its own, and sets its loopback up."""
+    if os.environ.get("MARTLET_GENERATORS") != "inside":
+        os.environ["MARTLET_GENERATORS"] = "inside"
+        os.execvp("unshare", ["unshare", "--net", sys.executable, *sys.argv])
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def main():
+    """Measures all cores, and prints the tables."""
+    args = arguments()
+    enter_namespace()
+    results = {}
+    with tempfile.TemporaryDirectory(prefix="martlet-generators-") as temporary:
+        folder = Path(args.folder or temporary).resolve()
+        for script in args.start:
+            name = name_of(script, results)
+            results[name] = figures(measure(script, args, folder / name))
+    text = markdown(results, args)
+    print(text)
+    if args.text:
+        args.text.write_text(text)
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=1) + "\n")
+    each = [of for procedures in results.values() for of in procedures.values()]
+    return int(not all(agrees(of, args.limit) for of in each))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
