@@ -211,7 +211,9 @@ def markdown(results, args):
     for core, procedures in results.items():
         for procedure, of in procedures.items():
             each = (of["core_ratio"], of["latency_ratio"])
-            cells = " | ".join(f"{r['median']:.2f} ({r['low']:.2f} to {r['high']:.2f})" for r in each)
+            cells = " | ".join(
+                f"{r['median']:.2f} ({r['low']:.2f} to {r['high']:.2f})" for r in each
+            )
             verdict = "yes" if agrees(of, args.limit) else "no"
             lines.append(f"| {core} | {PROCEDURES[procedure]} | {cells} | {verdict} |")
     return "\n".join(lines) + "\n"
