@@ -15,6 +15,11 @@ use std::time::Duration;
 /// Time for a gNB to confirm the end of its association.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
+/// Messages of one gNB that are handled before other tasks run. A pause after each one would poll
+/// the kernel each time, and the answers to the UEs of one packet would leave in a packet each,
+/// with a transaction of the database each.
+const BATCH: u32 = 32;
+
 /// Accepts gNBs until the shutdown, and serves each in a task of its own.
 pub(crate) async fn accept(amf: Arc<Amf>, listener: &Listener, shutdown: Shutdown) {
     loop {
@@ -57,7 +62,7 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     let _ended = EndedByPanic { amf: &amf, gnb: &gnb };
     let mut deadline = tokio::time::Instant::now() + amf.config.n2.setup_timeout();
     let mut timed = true;
-    let mut is_stored = false;
+    let (mut is_stored, mut handled) = (false, 0);
     loop {
         tokio::select! {
             received = association.recv() => match received {
@@ -67,8 +72,11 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                         is_stored = true;
                         former_associations::persist(&amf.contexts, gnb.number, &association);
                     }
+                    handled = (handled + 1) % BATCH;
                     // The gNBs take turns, so that a flood of one does not delay the others.
-                    tokio::task::yield_now().await;
+                    if handled == 0 {
+                        tokio::task::yield_now().await;
+                    }
                 }
                 Ok(Some(message)) => {
                     metrics::ngap_error("payload_protocol");
