@@ -104,6 +104,8 @@ struct Tables {
 /// N4.
 pub struct N4 {
     socket: UdpSocket,
+    /// The address of the socket, for traces; read once, since each message has it.
+    local: Option<SocketAddr>,
     node: NodeId,
     /// Uplink classifiers, which are not selected as anchors.
     classifiers: Vec<SocketAddr>,
@@ -161,8 +163,10 @@ impl N4 {
                 .map(|upf: &UpfConfig| Association::new(upf.clone()))
                 .collect(),
         };
+        let local = socket.local_addr().ok();
         Ok(N4 {
             socket,
+            local,
             node: NodeId::Ip(n4.bind),
             classifiers: config.branching.iter().map(|branching| branching.via).collect(),
             recovery: since.unwrap_or((now.as_secs() + SECONDS_1900_TO_1970) as u32),
@@ -308,9 +312,9 @@ impl N4 {
 
     async fn send(&self, to: SocketAddr, bytes: &[u8]) {
         if capture::wants(capture::Link::N4) {
-            capture::record(capture::Link::N4, self.socket.local_addr().ok(), Some(to), bytes);
+            capture::record(capture::Link::N4, self.local, Some(to), bytes);
         }
-        signalling::pfcp(self.socket.local_addr().ok(), to, true, bytes);
+        signalling::pfcp(self.local, to, true, bytes);
         if let Err(error) = self.socket.send_to(bytes, to).await {
             tracing::debug!(%to, %error, "N4 message not sent");
         }
@@ -357,14 +361,10 @@ impl N4 {
                 continue;
             };
             if capture::wants(capture::Link::N4) {
-                capture::record(
-                    capture::Link::N4,
-                    Some(from),
-                    self.socket.local_addr().ok(),
-                    &buffer[..length],
-                );
+                let bytes = &buffer[..length];
+                capture::record(capture::Link::N4, Some(from), self.local, bytes);
             }
-            signalling::pfcp(self.socket.local_addr().ok(), from, false, &buffer[..length]);
+            signalling::pfcp(self.local, from, false, &buffer[..length]);
             if let Some(answer) = self.handle(from, &buffer[..length], sessions) {
                 self.send(from, &answer).await;
             }
