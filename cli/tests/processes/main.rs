@@ -55,7 +55,6 @@ mod subscriber_removal;
 mod supervised;
 mod terminal;
 mod traces;
-mod tutorial;
 mod ue_messages;
 mod ue_sessions;
 mod user_plane;

@@ -8,7 +8,7 @@ pub enum PoolError {
     #[error("{0:?} is no pool of addresses: write one like 10.45.0.0/16")]
     Syntax(String),
     /// The network is one of IPv6.
-    #[error("pools are of IPv4 for now: write one like 10.45.0.0/16")]
+    #[error("only IPv4 pools are supported: write one like 10.45.0.0/16")]
     Ipv6,
     /// The prefix is too short or too long.
     #[error("the prefix length {0} is not within 8 to 30")]
