@@ -1,6 +1,7 @@
 //! NG interface procedures (TS 38.413, 8).
 pub mod amf_configuration_update;
 pub mod amf_status_indication;
+mod bundling;
 mod element_order;
 pub mod error_indication;
 pub mod gnb_failure;
