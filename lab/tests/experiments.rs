@@ -385,7 +385,7 @@ fn lcs_upp_measures_every_channel_and_writes_every_sample() {
 /// A debug build gives no meaningful values.
 #[test]
 fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
-    in_namespace_within(Duration::from_secs(400), || async {
+    in_namespace_within(Duration::from_secs(1200), || async {
         // The switch takes a minute more. Where it is not built, its figures have the reason.
         let lab = Path::new(env!("CARGO_BIN_EXE_martlet-lab"));
         let has_switch = lab.with_file_name("martlet-switch").is_file();
