@@ -12,6 +12,9 @@ use crate::ue::{Event, Ue, UeHandle};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Duration;
 
+/// The number in the handle of a connection that is being released: it belongs to no UE.
+pub(crate) const RELEASED: u64 = 0;
+
 /// Releases the UE's connection. The UE is in CM-IDLE at once; a separate task waits for the gNB.
 pub(crate) fn run(ue: &mut Ue, cause: Cause) {
     let Some(connection) = ue.enter_cm_idle() else { return };
@@ -34,7 +37,7 @@ async fn release(
 ) {
     let (sender, mut inbox) = martlet_event_queue::bounded(8);
     // Only the response is read from the connection now.
-    amf.tables.redirect(connection.amf_id, &UeHandle { number: 0, sender });
+    amf.tables.redirect(connection.amf_id, &UeHandle { number: RELEASED, sender });
     if !connection.send(downlink::ue_context_release(&connection, cause)).await {
         return;
     }
