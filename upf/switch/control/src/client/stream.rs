@@ -109,12 +109,14 @@ impl Client {
                     })?;
                     return Ok(Event::Digest { name, list: list_id, data });
                 }
-                Some(stream_response::Update::Arbitration(update)) => {
-                    if update.status.map_or(0, |status| status.code) != 0 {
-                        let highest = update.election_id.unwrap_or_default();
-                        return Ok(Event::Demoted(highest.low));
-                    }
+                Some(stream_response::Update::Arbitration(update))
+                    if update.status.as_ref().is_some_and(|status| status.code != 0) =>
+                {
+                    let highest = update.election_id.unwrap_or_default();
+                    return Ok(Event::Demoted(highest.low));
                 }
+                // This controller is primary.
+                Some(stream_response::Update::Arbitration(_)) => {}
                 Some(stream_response::Update::Error(error)) => {
                     return Ok(Event::Refused(error.message));
                 }
