@@ -37,7 +37,7 @@ pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Res
     wait_for_association(&core).await?;
     let mut config = setup.gnb_config(1)?;
     config.n3 = config.n2_local;
-    let plmn = config.plmn.clone();
+    let plmn = config.plmn;
     let gnb = Gnb::connect(config).await?;
     let mut config = ue_config(0)?;
     (config.lpp, config.lcs_upp) = (true, true);

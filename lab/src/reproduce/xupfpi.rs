@@ -378,7 +378,7 @@ fn measured_power(study: &Study<'_>) -> Vec<Series> {
         };
         (0..LOADS.len()).filter_map(point).collect()
     };
-    let series = both(|variant| points(variant)).into_iter();
+    let series = both(points).into_iter();
     series.filter(|series| !series.points.is_empty()).collect()
 }
 

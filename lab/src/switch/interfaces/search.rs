@@ -141,10 +141,10 @@ mod tests {
         let (rate, trials) = confirm(1_000_000.0);
         assert!((rate - 1_000_000.0).abs() < 20.0 && trials == 1, "{rate}, {trials}");
         let (rate, trials) = confirm(900_000.0);
-        assert!(rate <= 900_000.0 && rate >= 900_000.0 / PRECISION && trials == 4, "{rate}");
+        assert!((900_000.0 / PRECISION..=900_000.0).contains(&rate) && trials == 4, "{rate}");
         // With coarse steps.
         let (rate, trials) = confirm(300_000.0);
-        assert!(rate <= 300_000.0 && rate >= 300_000.0 / COARSE_STEP, "{rate}");
+        assert!((300_000.0 / COARSE_STEP..=300_000.0).contains(&rate), "{rate}");
         assert!(trials <= 12, "{trials} trials");
         assert_eq!(confirm(0.0).0, 0.0);
         assert_eq!(confirmed(0.0, |rate| round(rate, 1e6)).unwrap(), 0.0);

@@ -28,7 +28,7 @@ fn messages_to_several_ues_share_packets() {
         return;
     }
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let core = TestCore::start_on(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
         let ues =
             (1..=UES).map(|n| gnb.new_ue(core.ue_config(n))).collect::<Result<Vec<_>, _>>()?;
