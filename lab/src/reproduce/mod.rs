@@ -289,11 +289,7 @@ pub fn run(args: &ReproduceArgs) -> Result<String> {
             Paper::L25gc | Paper::All => l25gc::figures(&results, args),
             Paper::Xupfpi => xupfpi::figures(&results),
             Paper::Switch => switch::figures(&results),
-            Paper::LcsUpp => {
-                let mut figures = lcs_upp::figures(&results);
-                mark::judge_lcs_upp(&mut figures, &results);
-                figures
-            }
+            Paper::LcsUpp => lcs_upp::figures(&results),
         };
         // The command that ran, which may be another one than that of these options.
         let command = match results.noted("command") {
