@@ -7,7 +7,8 @@
 #     QUICK=1        few rounds, which claim nothing, in lab-results/reproduce-quick
 #     ROUNDS=N       rounds of LCS-UPP in the guest (1,000 as in the paper)
 #     TRIAL=SECONDS  of the trials that confirm rates of the switch (60 as in RFC 2544)
-#     LAB=FILE       a built martlet-lab; then nothing is built
+#     BASELINE=none  L25GC+ without free5GC, the paper's baseline
+#     LAB=FILE       a built martlet-lab; then nothing is built, and there is no baseline
 #     GUEST=FILE     what measures LCS-UPP in a guest (deploy/guest/lcs.sh)
 # A part that OUT has from the same programs and options is kept, so that an aborted run goes on
 # where it was. A part that fails does not stop the others: its figures tell why, and the exit code
@@ -48,7 +49,32 @@ else
         } || exit 1
     build "the switch" release-switch
 fi
-options=(--resume --out "$out" ${quick:+--quick} ${TRIAL:+--trial "$TRIAL"})
+# The paper's baseline: free5GC's functions whose modules the Go proxy has (AMF, PCF and NRF, with
+# a stand-in for MongoDB), beside Martlet's program.
+programs=target/reproduce/programs
+build_baseline() {
+    local root=$PWD
+    mkdir -p "$programs" || return 1
+    compile() { # FOLDER NAME PACKAGE OPTION…
+        (cd "tests/interop/$1" && go build "${@:4}" -o "$root/$programs/$2" "$3")
+    }
+    compile free5gc-amf free5gc-amf github.com/free5gc/amf/cmd &&
+        compile free5gc-amf free5gc-amf-user-space github.com/free5gc/amf/cmd \
+            -modfile=user-space.mod &&
+        compile free5gc-pcf free5gc-pcf github.com/free5gc/pcf/cmd &&
+        compile free5gc-nrf free5gc-nrf github.com/free5gc/nrf/cmd &&
+        compile mongodb mongodb . &&
+        ln -sf "$root/${lab%-lab}" "$programs/martlet"
+}
+baseline=()
+if [ -z "${LAB:-}" ] && [ "${BASELINE:-}" != none ]; then
+    if build_baseline; then
+        baseline=(--baseline deploy/external/free5gc-functions.sh --programs "$programs")
+    else
+        failed+=("build of free5GC's functions: L25GC+ is without the paper's baseline")
+    fi
+fi
+options=("${baseline[@]}" --resume --out "$out" ${quick:+--quick} ${TRIAL:+--trial "$TRIAL"})
 # Another target folder than the lab's has it.
 [ ! -x target/release/martlet-switch ] ||
     options+=(--switch-program target/release/martlet-switch)
