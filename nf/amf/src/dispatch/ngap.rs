@@ -2,7 +2,6 @@
 use crate::n2::signalling::{self, Direction};
 use crate::n2::{Gnb, Handled, uplink};
 use crate::procedures::connection::initial_ue_message;
-use crate::procedures::connection::ue_context_release::RELEASED;
 use crate::procedures::handover::{handover_resource_allocation, xn_handover};
 use crate::procedures::n2::{error_indication, ng_reset, ng_setup, ran_configuration_update};
 use crate::procedures::positioning::nrppa_transport;
@@ -95,13 +94,12 @@ impl Amf {
             return Ok(Vec::new());
         };
         let unknown = match self.tables.route(gnb.number, amf_id, ran_id) {
-            Route::To(handle) => {
+            Route::To(handle) => return self.deliver(gnb, &handle, amf_id, pdu, data),
+            Route::InRelease(handle) => {
                 let handled = self.deliver(gnb, &handle, amf_id, pdu, data);
-                let is_released =
-                    handle.number == RELEASED && pdu.kind() == Kind::Successful_UEContextRelease;
                 // At once, not when the task runs: the next message of the gNB may be in the same
                 // packet, and gets an answer.
-                if is_released {
+                if pdu.kind() == Kind::Successful_UEContextRelease {
                     self.tables.disconnect(amf_id);
                 }
                 return handled;

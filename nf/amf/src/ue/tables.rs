@@ -6,6 +6,7 @@
 use super::changes::{ChangedUes, Changes};
 use super::{Event, UeHandle};
 use crate::n2::Location;
+use martlet_event_queue::Sender;
 use martlet_sbi_api::common::Supi;
 use rand::Rng;
 use std::collections::HashMap;
@@ -84,8 +85,13 @@ struct Connected {
     /// `None` until the target gNB of a handover has answered.
     ran_id: Option<u32>,
     handle: UeHandle,
+    /// UE CONTEXT RELEASE COMMAND was sent: the handle is that of the task that releases it.
+    is_in_release: bool,
     lost: Arc<Notify>,
 }
+
+/// The number in the handle of a connection that is being released: it belongs to no UE.
+const NO_UE: u64 = 0;
 
 #[derive(Default)]
 struct State {
@@ -106,6 +112,8 @@ pub(crate) struct Tables(Mutex<State>);
 pub(crate) enum Route {
     /// The task of this UE.
     To(UeHandle),
+    /// The task that releases the connection.
+    InRelease(UeHandle),
     /// Unknown AMF UE NGAP ID.
     Unknown,
     /// The connection belongs to another gNB or has another RAN UE NGAP ID.
@@ -385,12 +393,21 @@ impl Tables {
         }
     }
 
+    /// Routes a connection's messages to the task that releases it.
+    pub fn begin_release(&self, amf_id: u64, sender: Sender<Event>) {
+        if let Some(connected) = self.state().connections.get_mut(&amf_id) {
+            connected.handle = UeHandle { number: NO_UE, sender };
+            connected.is_in_release = true;
+        }
+    }
+
     /// The recipient of a message from a gNB.
     pub fn route(&self, gnb: u64, amf_id: u64, ran_id: u32) -> Route {
         match self.state().connections.get(&amf_id) {
             None => Route::Unknown,
             Some(connected) if connected.gnb == gnb && connected.ran_id == Some(ran_id) => {
-                Route::To(connected.handle.clone())
+                let handle = connected.handle.clone();
+                if connected.is_in_release { Route::InRelease(handle) } else { Route::To(handle) }
             }
             Some(_) => Route::Inconsistent,
         }
@@ -432,7 +449,8 @@ impl State {
             }
         };
         let lost = Arc::new(Notify::new());
-        let connected = Connected { gnb, ran_id, handle: handle.clone(), lost: lost.clone() };
+        let (handle, is_in_release) = (handle.clone(), false);
+        let connected = Connected { gnb, ran_id, handle, is_in_release, lost: lost.clone() };
         self.connections.insert(amf_id, connected);
         crate::metrics::connected(1);
         (amf_id, lost)

@@ -8,12 +8,9 @@
 use crate::n2::uplink::Uplink;
 use crate::n2::{Connection, downlink};
 use crate::procedures::handover::xn_handover;
-use crate::ue::{Event, Ue, UeHandle};
+use crate::ue::{Event, Ue};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Duration;
-
-/// The number in the handle of a connection that is being released: it belongs to no UE.
-pub(crate) const RELEASED: u64 = 0;
 
 /// Releases the UE's connection. The UE is in CM-IDLE at once; a separate task waits for the gNB.
 pub(crate) fn run(ue: &mut Ue, cause: Cause) {
@@ -37,7 +34,7 @@ async fn release(
 ) {
     let (sender, mut inbox) = martlet_event_queue::bounded(8);
     // Only the response is read from the connection now.
-    amf.tables.redirect(connection.amf_id, &UeHandle { number: RELEASED, sender });
+    amf.tables.begin_release(connection.amf_id, sender);
     if !connection.send(downlink::ue_context_release(&connection, cause)).await {
         return;
     }

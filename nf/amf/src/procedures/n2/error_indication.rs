@@ -30,7 +30,8 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Vec
         );
     }
     if let (Some(amf_id), Some(ran_id)) = (ids.amf, ids.ran)
-        && let Route::To(handle) = amf.tables.route(gnb.number, amf_id, ran_id)
+        && let Route::To(handle) | Route::InRelease(handle) =
+            amf.tables.route(gnb.number, amf_id, ran_id)
     {
         let _ = handle.sender.try_send(Event::Uplink { amf_id, message: Uplink::Error(why) });
     }
