@@ -1,5 +1,7 @@
 //! A UE from registration to de-registration.
 use super::amf::*;
+use crate::Ue;
+use crate::gnb::Gnb;
 use crate::sample::Procedure;
 use crate::ue::tests::network::config as ue_config;
 use crate::ue::{IdleBehaviour, MmState, PduSessionRequest};
@@ -179,9 +181,8 @@ async fn registration_session_idle_paging_service_and_deregistration() {
     assert!(samples.iter().all(|s| s.total >= s.latency));
 }
 
-#[tokio::test]
-async fn a_session_is_released_by_the_ue() {
-    let (gnb, mut amf) = gnb_and_amf().await;
+/// A registered UE and the identity of its PDU session.
+async fn ue_with_session(gnb: &Gnb, amf: &mut Amf) -> (Ue, u8) {
     let ue = gnb.new_ue(ue_config()).unwrap();
     let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
     registered.unwrap();
@@ -189,7 +190,13 @@ async fn a_session_is_released_by_the_ue() {
         ue.establish_pdu_session(PduSessionRequest::default()),
         amf.establish([127, 0, 0, 9], 5)
     );
-    let psi = session.unwrap().psi;
+    (ue, session.unwrap().psi)
+}
+
+#[tokio::test]
+async fn a_session_is_released_by_the_ue() {
+    let (gnb, mut amf) = gnb_and_amf().await;
+    let (ue, psi) = ue_with_session(&gnb, &mut amf).await;
     let release = async {
         let request = amf.nas().await;
         let (_, header, _) = amf.network.unprotect_sm(&request);
@@ -261,14 +268,7 @@ async fn signalling_waits_for_round_trips_over_the_radio() {
     let mut with_radio = config();
     with_radio.rrc_round_trip = round_trip;
     let (gnb, mut amf) = gnb_and_amf_with(with_radio).await;
-    let ue = gnb.new_ue(ue_config()).unwrap();
-    let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
-    registered.unwrap();
-    let (session, _) = tokio::join!(
-        ue.establish_pdu_session(PduSessionRequest::default()),
-        amf.establish([127, 0, 0, 9], 5)
-    );
-    session.unwrap();
+    let (ue, _) = ue_with_session(&gnb, &mut amf).await;
     gnb.set_rrc_round_trip(std::time::Duration::ZERO);
     let (released, _) = tokio::join!(ue.release_to_idle(), amf.release());
     released.unwrap();
