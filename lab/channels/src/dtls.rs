@@ -370,7 +370,7 @@ impl Listener for DtlsListener {
             let mut datagrams = Datagrams::default();
             datagrams.input.push_back(bytes[..count].to_vec());
             let config = SessionConfig::new(datagrams);
-            return Ok(Box::new(Dtls::bring_up(socket, &self.context, config, &self.options)?));
+            return Ok(Box::new(Dtls::handshake(socket, &self.context, config, &self.options)?));
         }
     }
 }
