@@ -50,6 +50,17 @@ quirks! {
             handling: "an empty list, or absent; refused: the message is not valid",
             refused_by: "sbi.strict",
         },
+        /// Headers in the body.
+        EnvelopedResponse {
+            name: "enveloped_response",
+            deviation: "the body of 202 is an object with `headers` and `data`, for a UE that is \
+                        paged",
+            clause: "TS 29.518, 6.1.3.5.3.1",
+            vendors: "free5GC's AMF 1.4.5",
+            handling: "`data` is the body; refused: the UE counts as not reachable, and its \
+                       buffered packets are dropped",
+            refused_by: "sbi.strict",
+        },
         /// No heartbeats.
         NoHeartbeats {
             name: "no_heartbeats",

@@ -177,6 +177,14 @@ impl Body {
         }
     }
 
+    /// The body as it was received over HTTP.
+    pub(crate) fn received(&self) -> Option<&Encoded> {
+        match &self.0 {
+            State::Encoded(encoded) => Some(encoded),
+            State::Empty | State::Typed(_) | State::Compact(..) => None,
+        }
+    }
+
     /// Whether there is no body.
     pub fn is_absent(&self) -> bool {
         match &self.0 {

@@ -139,6 +139,7 @@ impl Peer {
         match response.status {
             200..300 => {
                 tolerant::begin();
+                let response = tolerant::without_envelope(response);
                 let reply = R::from_response(response);
                 let consumer = self.user_agent.to_str().unwrap_or_default();
                 let deviated =

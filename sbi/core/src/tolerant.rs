@@ -3,7 +3,7 @@
 //! Databases of others hold elements that no specification allows, such as an empty MSISDN. A list
 //! that only informs is decoded by [`list`]: such an element is dropped, and does not fail the
 //! procedure. Lists that restrict or protect something are not decoded so.
-use crate::{OperationInfo, Problem};
+use crate::{Body, OperationInfo, Problem, Response};
 use martlet_interop::{Quirk, SbiQuirk};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -16,6 +16,8 @@ thread_local! {
     static DROPPED: RefCell<Vec<(&'static str, String)>> = const { RefCell::new(Vec::new()) };
     /// Whether a list of it was `null`.
     static NULL: Cell<bool> = const { Cell::new(false) };
+    /// Whether its body contained headers and body.
+    static ENVELOPE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Maximum number of dropped elements of a message that are reported.
@@ -71,6 +73,31 @@ pub fn without_empty_members<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     serde_json::from_value(value).map(Some).map_err(serde::de::Error::custom)
 }
 
+/// The body of a response to an accepted request, if it is in an object with the headers, as
+/// free5GC's AMF sends it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope {
+    #[serde(rename = "headers")]
+    _headers: serde::de::IgnoredAny,
+    data: serde_json::Value,
+}
+
+/// The response with the body that an [`Envelope`] contains, or the response itself. The headers in
+/// the envelope are not used.
+pub(crate) fn without_envelope(response: Response) -> Response {
+    // An AMF that pages answers 202. Others are not looked at, since they are the many.
+    let received = response.body.received().filter(|_| response.status == 202);
+    let Some(Ok(Envelope { data, .. })) =
+        received.map(|body| serde_json::from_slice::<Envelope>(&body.bytes))
+    else {
+        return response;
+    };
+    ENVELOPE.set(true);
+    let body = Body::encoded("application/json", data.to_string().into());
+    Response { body, ..response }
+}
+
 fn note(field: &'static str, error: &serde_json::Error) {
     DROPPED.with_borrow_mut(|dropped| {
         if dropped.len() < MAX_REPORTED {
@@ -83,6 +110,7 @@ fn note(field: &'static str, error: &serde_json::Error) {
 pub(crate) fn begin() {
     DROPPED.with_borrow_mut(Vec::clear);
     NULL.set(false);
+    ENVELOPE.set(false);
 }
 
 /// Counts and logs the dropped elements of the response of an operation, each field once.
@@ -99,6 +127,13 @@ pub(crate) fn report(
     let OperationInfo { api, name: operation, .. } = operation;
     static REPORTED: Mutex<BTreeSet<(&str, &str)>> = Mutex::new(BTreeSet::new());
     let dropped = DROPPED.take();
+    if ENVELOPE.take() {
+        if strict {
+            let text = format!("{operation} at {peer}: headers and data in the response's body");
+            return Err(Problem::system_failure(text));
+        }
+        SbiQuirk::EnvelopedResponse.met(consumer, peer);
+    }
     if strict && let Some((field, error)) = dropped.first() {
         let text = format!("{operation} at {peer}: {field} in the response: {error}");
         return Err(Problem::system_failure(text));
@@ -159,5 +194,23 @@ mod tests {
         assert_eq!(read("{}").unwrap(), Data { numbers: None, names: vec![] });
         assert!(read(r#"{"numbers":7}"#).is_err());
         assert!(read(r#"{"names":[1]}"#).is_err());
+    }
+
+    #[test]
+    fn a_body_with_headers_and_data_is_opened() {
+        let accepted = |status: u16, text: &'static str| {
+            begin();
+            let body = Body::encoded("application/json", text.as_bytes().into());
+            let response = without_envelope(Response::new(status, body));
+            let received = response.body.received().unwrap().bytes.clone();
+            (String::from_utf8(received.to_vec()).unwrap(), ENVELOPE.take())
+        };
+        let enveloped = r#"{"data":{"cause":"A"},"headers":{"Location":["/1"]}}"#;
+        assert_eq!(accepted(202, enveloped), (r#"{"cause":"A"}"#.into(), true));
+        assert_eq!(accepted(200, enveloped), (enveloped.into(), false), "only what is accepted");
+        for other in [r#"{"cause":"A"}"#, r#"{"data":{}}"#, r#"{"data":1,"headers":1,"x":1}"#, "{"]
+        {
+            assert_eq!(accepted(202, other), (other.into(), false));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Quirks of network functions on the service-based interface.
 use super::{SOON, charging, check, subscription_data, tokens, with_strictness};
+use crate::connection::paging::manual;
 use crate::sbi::proxy::{AT, Proxy};
 use crate::security::scas::problem;
 use anyhow::{Result, bail, ensure};
@@ -7,8 +8,10 @@ use martlet::config::{Config, NrfAddresses};
 use martlet::core::{Sbi, secure_environment, start_function};
 use martlet_interop::SbiQuirk;
 use martlet_nf::{Shutdown, ShutdownTrigger};
+use martlet_ran::ue::ServicePurpose;
 use martlet_sbi::{Body, OperationInfo, Response};
 use martlet_sbi_api::common::NfInstanceId;
+use martlet_sbi_api::namf_communication::NAMF_COMM;
 use martlet_sbi_api::nausf_ueauthentication::NAUSF_AUTH;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
 use martlet_sbi_api::nnrf_nfmanagement::{
@@ -20,7 +23,7 @@ use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClie
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
 use martlet_sbi_http::ServerLimits;
 use martlet_smf::ChargingMode;
-use martlet_tests::{LogLines, TestCore, eventually, internet};
+use martlet_tests::{LogLines, TestCore, eventually, internet, ping};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -35,6 +38,7 @@ fn sbi_quirks_are_tolerated_unless_strict() {
             | SbiQuirk::MissingLocation
             | SbiQuirk::MissingChallenge => "amf",
             SbiQuirk::PrefixedSmContextReference
+            | SbiQuirk::EnvelopedResponse
             | SbiQuirk::NoInitialGrant
             | SbiQuirk::EmptyFinalAction => "smf",
             SbiQuirk::NoHeartbeats => "nrf",
@@ -54,6 +58,7 @@ fn sbi_quirks_are_tolerated_unless_strict() {
 async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
     match quirk {
         SbiQuirk::RegistrationError => return registration_error(is_strict, core).await,
+        SbiQuirk::EnvelopedResponse => return enveloped_response(is_strict, core).await,
         SbiQuirk::TypedInstanceList => return typed_instance_list(is_strict, core).await,
         SbiQuirk::MissingLocation => return missing_location(is_strict, core).await,
         SbiQuirk::MissingChallenge => return tokens::missing_challenge(is_strict, core).await,
@@ -89,6 +94,7 @@ async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> R
         SbiQuirk::EmptyFinalAction => charging::empty_final_action(core).await,
         SbiQuirk::InfluenceSelectors => influence_selectors(core).await,
         SbiQuirk::RegistrationError
+        | SbiQuirk::EnvelopedResponse
         | SbiQuirk::TypedInstanceList
         | SbiQuirk::MissingLocation
         | SbiQuirk::MissingChallenge
@@ -291,6 +297,48 @@ async fn prefixed(core: &TestCore) -> Result<bool> {
     eventually("UpdateSMContext", released, || proxy.calls().to_string()).await?;
     let _ = tokio::time::timeout(SOON, ue.deregister()).await;
     Ok(proxy.not_found() == 0)
+}
+
+/// As free5GC's AMF answers while it pages a UE: headers and data in the body.
+fn envelope(_: &OperationInfo, _: &str, response: Response) -> Response {
+    if response.status != 202 {
+        return response;
+    }
+    let Response { status, mut headers, body } = response;
+    headers.remove(http::header::CONTENT_LENGTH);
+    let Ok(Some(encoded)) = body.to_encoded() else { return Response { status, headers, body } };
+    let data = serde_json::from_slice(&encoded.bytes).unwrap_or(serde_json::Value::Null);
+    let headers_in_body = serde_json::json!({ "Location": ["http://127.0.0.1/n1-n2-messages/1"] });
+    let body = serde_json::json!({ "data": data, "headers": headers_in_body });
+    let body = Body::encoded(encoded.content_type, body.to_string().into());
+    Response { status, headers, body }
+}
+
+async fn enveloped_response(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let core = core.insert(
+        TestCore::start_on(Sbi::Http, |config| {
+            config.sbi.advertise.insert("amf".into(), format!("{AT}:7777"));
+            with_strictness(is_strict)(config);
+        })
+        .await?,
+    );
+    let amf = core.config().sbi.amf;
+    let _proxy = Proxy::of(amf, &[NAMF_COMM::OPERATIONS], envelope).await?;
+    let gnb = core.gnb(1).await?;
+    let (one, from) = core.ue_with_session(&gnb, 1).await?;
+    let two = gnb.new_ue(manual(core.ue_config(2)))?;
+    let to = core.register_with_session(&two).await?;
+    two.release_to_idle().await?;
+    one.send_ip(1, ping(from, to, 1)).await?;
+    // The AMF pages the UE in both cases. The answer decides what becomes of the packet.
+    two.wait_for_paging().await?;
+    let dropped = core.until("the buffer is dropped", |counts| counts.buffered == 0);
+    if tokio::time::timeout(SOON, dropped).await.is_ok() {
+        return Ok(false);
+    }
+    two.service_request_for(ServicePurpose::Data, &[1]).await?;
+    two.recv_ip().await?;
+    Ok(true)
 }
 
 /// Changes each object of a JSON body.
