@@ -6,6 +6,10 @@
 # shellcheck disable=SC2034
 set -eu
 folder=$MARTLET_LAB_FOLDER
+# Programs start in another folder.
+if [ -n "${MARTLET_LAB_PROGRAMS:-}" ]; then
+    MARTLET_LAB_PROGRAMS=$(cd "$MARTLET_LAB_PROGRAMS" && pwd)
+fi
 # The slice: its type, and its differentiator, which may be empty.
 sst=${MARTLET_LAB_SLICE%%-*}
 sd=${MARTLET_LAB_SLICE#"$sst"}
@@ -22,8 +26,8 @@ fail() {
 }
 
 # Prints the path of a program, by one of its names: in the folder of --programs or its folder bin,
-# or on PATH.
-program() {
+# or on PATH. Fails without a message if there is none.
+find_program() {
     for name in "$@"; do
         for path in "${MARTLET_LAB_PROGRAMS:-}/$name" "${MARTLET_LAB_PROGRAMS:-}/bin/$name"; do
             if [ -n "${MARTLET_LAB_PROGRAMS:-}" ] && [ -f "$path" ] && [ -x "$path" ]; then
@@ -33,7 +37,11 @@ program() {
         done
         command -v "$name" && return
     done
-    fail "no program $1: install it, or name its folder with --programs"
+    return 1
+}
+# The same, and ends the script if there is none.
+program() {
+    find_program "$@" || fail "no program $1: install it, or name its folder with --programs"
 }
 
 # Starts a program in the folder. What it writes is in NAME.log.

@@ -3,8 +3,8 @@
 # `martlet-lab control-plane --core both --sbi http`: beside Martlet over HTTP/2, whose functions
 # are processes of their own too, the measured difference is that of free5GC's functions alone.
 #
-#     FREE5GC_FUNCTIONS   of amf, smf, pcf and nrf; default: amf, and pcf and nrf if they and a
-#                         database are installed
+#     FREE5GC_FUNCTIONS   of amf, smf, pcf and nrf; default: amf, pcf if it and a database are
+#                         installed, and nrf if it and MongoDB are
 #
 # AUSF, UDM, UDR and NSSF are always Martlet's: their modules were not available. So is the SMF by
 # default: the published module v1.2.4 does not find the UDM with free5GC's NRF, and does not know
@@ -13,7 +13,9 @@
 # The folder of --programs has `martlet`, and free5GC's programs as `amf` or `free5gc-amf`. They are
 # Go modules: tests/interop/free5gc-NAME names each version, and
 # `go build -o DIR/free5gc-NAME github.com/free5gc/NAME/cmd` builds it there. PCF and NRF need
-# MongoDB: `mongod`, or the stand-in of tests/interop/mongodb as `mongodb`. free5GC's functions need
+# MongoDB, `mongod`. The stand-in of tests/interop/mongodb, as `mongodb`, is enough for the PCF: it
+# refuses the NRF's queries with `$elemMatch`, so that a function finds others only if they register
+# after it has subscribed to them. free5GC's functions need
 # a slice with a differentiator (--slice 1-010203). Its AMF needs the kernel's SCTP; where that
 # lacks, `free5gc-amf-user-space` is used (tests/interop/free5gc-amf/user-space.mod).
 . "$(dirname "$0")/core-common.sh"
@@ -21,11 +23,11 @@
 functions=${FREE5GC_FUNCTIONS:-}
 if [ -z "$functions" ]; then
     functions=amf
-    database_program=$(program mongod 2> /dev/null || program mongodb 2> /dev/null || true)
-    pcf_program=$(program free5gc-pcf pcf 2> /dev/null || true)
-    nrf_program=$(program free5gc-nrf nrf 2> /dev/null || true)
-    if [ -n "$database_program" ] && [ -n "$pcf_program" ] && [ -n "$nrf_program" ]; then
-        functions="amf pcf nrf"
+    if find_program mongod mongodb > /dev/null && find_program free5gc-pcf pcf > /dev/null; then
+        functions="$functions pcf"
+    fi
+    if find_program mongod > /dev/null && find_program free5gc-nrf nrf > /dev/null; then
+        functions="$functions nrf"
     fi
 fi
 echo "functions of free5GC: $functions; all others are Martlet's" >&2
@@ -109,7 +111,7 @@ YAML
 if has pcf || has nrf; then
     mkdir "$folder/database"
     # Both are tried; the name of the stand-in is not that of a program of MongoDB's.
-    if path=$(program mongod 2> /dev/null); then
+    if path=$(find_program mongod); then
         run database "$path" --dbpath "$folder/database" --bind_ip "${database%:*}" \
             --port "${database#*:}"
     else

@@ -49,8 +49,8 @@ else
         } || exit 1
     build "the switch" release-switch
 fi
-# The paper's baseline: free5GC's functions whose modules the Go proxy has (AMF, PCF and NRF, with
-# a stand-in for MongoDB), beside Martlet's program.
+# The paper's baseline: free5GC's functions whose modules the Go proxy has (AMF, PCF and NRF, and a
+# stand-in for MongoDB), beside Martlet's program.
 programs=target/reproduce/programs
 build_baseline() {
     local root=$PWD

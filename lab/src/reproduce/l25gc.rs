@@ -54,8 +54,9 @@ fn baseline(args: &ReproduceArgs) -> Option<String> {
 /// What of the baseline is not the paper's: free5GC has no published modules of some functions.
 fn substitution(name: &str) -> String {
     if name == "free5gc-functions" {
-        return " The baseline is free5GC's AMF, and its PCF and NRF where they are installed; SMF, \
-                AUSF, UDM, UDR and NSSF are Martlet's over HTTP/2, in place of free5GC's."
+        return " The baseline is free5GC's AMF, its PCF where a database is installed, and its NRF \
+                where MongoDB is; the other functions are Martlet's over HTTP/2, in place of \
+                free5GC's."
             .into();
     }
     format!(" The baseline is the core that {name} starts.")
