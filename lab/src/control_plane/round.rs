@@ -79,6 +79,10 @@ impl Latencies {
     }
 }
 
+/// Time between the release of the UEs' connections and data for them. The gNB has released them,
+/// but a core may not have: free5GC's AMF sends messages to such a connection for some milliseconds.
+const SETTLED: Duration = Duration::from_millis(50);
+
 /// Runs a procedure on all UEs at the same time.
 async fn all<T>(ues: &[Ue], act: impl AsyncFn(&Ue) -> Result<T, UeError>) -> Result<Vec<T>> {
     let act = &act;
@@ -113,6 +117,7 @@ pub(super) async fn run(testbed: &Testbed, ue_count: usize) -> Result<Latencies>
         }
         if wanted(Metric::Paging) || wanted(Metric::FirstPacket) {
             all(ues, Ue::release_to_idle).await?;
+            tokio::time::sleep(SETTLED).await;
             let deliveries = wake_up(ues, &sessions).await?;
             latencies.0.extend(deliveries.into_iter().filter(|l| wanted(l.metric)));
         }
