@@ -80,7 +80,7 @@ impl Latencies {
 }
 
 /// Time between the release of the UEs' connections and data for them. The gNB has released them,
-/// but a core may not have: free5GC's AMF sends messages to such a connection for some milliseconds.
+/// but a core may not have: free5GC's AMF sends messages to such a connection for milliseconds.
 const SETTLED: Duration = Duration::from_millis(50);
 
 /// Runs a procedure on all UEs at the same time.
