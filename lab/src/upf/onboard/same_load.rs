@@ -4,7 +4,7 @@ use super::super::Rules;
 use super::super::links::{Round, carried_rate, with_testbed};
 use super::board::{BoardSensors, with_share};
 use super::cpu_quota::CpuQuota;
-use super::study::{Machine, Study, VARIANTS, busy, is_offered, offered, send};
+use super::study::{Machine, Study, VARIANTS, busy, is_offered, offered};
 use super::{LENGTH, steady_temperature};
 use crate::stats::{Estimate, median};
 use crate::{Figure, Series};
@@ -85,8 +85,9 @@ pub struct Extent {
     pub repetitions: u32,
 }
 
-/// Measures all variants and loads. `full` is the rate of 60 parts, in packets per second. On a
-/// board whose loads are held, the slots of the highest load last as long together.
+/// Measures all variants and loads. `full` is the rate of 60 parts, in packets per second. Packets
+/// arrive at a queue, so that a load above what the kernel path carries is offered, too. On a board
+/// whose loads are held, the slots of the highest load last as long together.
 pub fn measure(
     study: &mut Study<'_>,
     full: f64,
@@ -115,11 +116,11 @@ pub fn measure(
                 let mut of_parts = Vec::new();
                 for &part in parts {
                     let (rate, length) = (full * f64::from(part) / 60.0, length(part));
-                    send(machine, testbed, rate, SLOT, || 1)?;
+                    testbed.queued(true, LENGTH, rate, SLOT, || 1)?;
                     let mut slots = Vec::new();
                     for _ in 0..extent.slots {
                         let (round, discarded) =
-                            offered(|| send(machine, testbed, rate, length, || 1))?;
+                            offered(|| testbed.queued(true, LENGTH, rate, length, || 1))?;
                         let shown = sensors.as_mut().and_then(BoardSensors::read);
                         slots.push((round, discarded, shown.map(|shown| shown.celsius)));
                     }
@@ -191,10 +192,10 @@ pub fn rooms(study: &mut Study<'_>, full: f64, extent: Extent) -> Result<()> {
             for room in ROOMS {
                 let mut board = in_room(f64::from(room));
                 set(quota, share)?;
-                send(machine, testbed, full, SLOT, || 1)?;
+                testbed.queued(true, LENGTH, full, SLOT, || 1)?;
                 for n in 0..extent.slots {
                     set(quota, share * board.capacity())?;
-                    let round = send(machine, testbed, full, SLOT, || 1)?;
+                    let round = testbed.queued(true, LENGTH, full, SLOT, || 1)?;
                     board.pass(BOARD_SLOT_S, busy(&round) / share);
                     all.push((room, n, round.loss() * 100.0, board.temperature()));
                 }
