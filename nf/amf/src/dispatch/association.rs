@@ -205,9 +205,8 @@ impl Drop for EndedByPanic<'_> {
 
 /// The association has ended, and the connections of its UEs with it.
 fn ended(amf: &Arc<Amf>, gnb: &Arc<Gnb>) {
-    amf.gnbs.remove(gnb.number);
+    amf.gnbs.remove(gnb);
     let label = gnb.label();
-    gnb.set_up(None);
     let connections = amf.tables.drop_gnb(gnb.number);
     if connections > 0
         && let Some(suppressed) = log_limit::line("gnb_lost", gnb.address.ip())

@@ -1,7 +1,7 @@
-//! gNBs with an association, and their setup data.
-use super::Link;
+//! A gNB with an association, and its setup data.
 use super::claim::Claim;
 use super::signalling::{self, Direction};
+use super::{Encoded, Link};
 use crate::metrics;
 use crate::served::Tai;
 use futures_util::FutureExt;
@@ -10,10 +10,9 @@ use martlet_nf::capture;
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_sbi_api::common::GlobalRanNodeId;
 use martlet_sbi_api::nmartlet_status::{GnbStatus, MAX_TRACKING_AREAS};
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, RwLock};
 
 /// A tracking area with the slices that the gNB supports there.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,11 +105,16 @@ impl Gnb {
 
     /// The setup data; `None` before NG setup.
     pub fn setup(&self) -> Option<Arc<GnbSetup>> {
+        #[cfg(test)]
+        super::counted::SETUPS_READ.set(super::counted::SETUPS_READ.get() + 1);
         self.setup.read().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
-    /// Replaces the setup data and returns the previous ones.
-    pub fn set_up(&self, setup: Option<GnbSetup>) -> Option<Arc<GnbSetup>> {
+    /// Replaces the setup data and returns the previous ones. [`Gnbs::apply_setup`] calls it and
+    /// keeps the index.
+    ///
+    /// [`Gnbs::apply_setup`]: super::Gnbs::apply_setup
+    pub(super) fn set_up(&self, setup: Option<GnbSetup>) -> Option<Arc<GnbSetup>> {
         if let Some(setup) = &setup {
             let label = setup.name.clone().unwrap_or_else(|| setup.id.clone());
             *self.label.write().unwrap_or_else(|e| e.into_inner()) = label.into();
@@ -186,10 +190,9 @@ impl Gnb {
 
     /// Sends a message. A failure is logged; the association's reader handles the loss.
     pub async fn send(&self, stream: u16, pdu: &NGAP_PDU) -> bool {
-        let encoded = match pdu.encode() {
-            Ok(encoded) => encoded,
+        let message = match Encoded::of(pdu) {
+            Ok(message) => message,
             Err(error) => {
-                metrics::ngap_error("not_encodable");
                 tracing::error!(
                     gnb = self.label(), %error, message_name = pdu.procedure_name(),
                     "NGAP message not encodable"
@@ -197,14 +200,19 @@ impl Gnb {
                 return false;
             }
         };
-        capture::record(capture::Link::N2, None, Some(self.address), &encoded);
+        self.send_encoded(stream, message).await
+    }
+
+    async fn send_encoded(&self, stream: u16, message: Encoded) -> bool {
+        let Encoded { name, bytes } = message;
+        capture::record(capture::Link::N2, None, Some(self.address), &bytes);
         let at = (self.number, self.address);
-        signalling::record(at, || self.label(), Direction::Downlink, &encoded);
-        match self.link.send(stream, encoded.into()).await {
+        signalling::record(at, || self.label(), Direction::Downlink, &bytes);
+        match self.link.send(stream, bytes).await {
             Ok(()) => true,
             Err(error) => {
                 tracing::debug!(
-                    gnb = self.label(), %error, message_name = pdu.procedure_name(),
+                    gnb = self.label(), %error, message_name = name,
                     "NGAP message not sent"
                 );
                 false
@@ -214,15 +222,15 @@ impl Gnb {
 
     /// Sends a message on stream 0 unless the send buffer is full, so that a gNB that does not read
     /// delays no other gNB. Returns whether the message was sent.
-    pub fn try_send(&self, pdu: &NGAP_PDU) -> bool {
-        let sent = self.send(0, pdu).now_or_never();
+    pub fn try_send(&self, message: &Encoded) -> bool {
+        let sent = self.send_encoded(0, message.clone()).now_or_never();
         if sent.is_none() {
             metrics::dropped("gnb_send_buffer");
             if let Some(suppressed) = martlet_log_limit::line("gnb_send_buffer", self.address.ip())
             {
                 tracing::warn!(
                     gnb = self.label(),
-                    message_name = pdu.procedure_name(),
+                    message_name = message.name,
                     suppressed,
                     "message dropped: the gNB does not read"
                 );
@@ -252,68 +260,5 @@ impl Gnb {
 impl Drop for Gnb {
     fn drop(&mut self) {
         self.set_up(None);
-    }
-}
-
-/// All gNBs, by the number of their association.
-#[derive(Default)]
-pub(crate) struct Gnbs(Mutex<BTreeMap<u64, Arc<Gnb>>>);
-
-impl Gnbs {
-    fn list(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Gnb>>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    /// Adds an association without NG setup. Returns the one that must end to make room: the oldest
-    /// of the same address beyond `per_address`, or the oldest of all beyond `max`.
-    pub fn add(&self, gnb: &Arc<Gnb>, per_address: usize, max: usize) -> Option<Arc<Gnb>> {
-        let mut list = self.list();
-        let address: IpAddr = gnb.address.ip();
-        let pending = || list.values().filter(|gnb| gnb.setup().is_none());
-        // By number: the oldest is first.
-        let of_address = || pending().filter(|gnb| gnb.address.ip() == address);
-        let surplus = if of_address().count() >= per_address {
-            of_address().next().cloned()
-        } else if pending().count() >= max {
-            pending().next().cloned()
-        } else {
-            None
-        };
-        if let Some(surplus) = &surplus {
-            list.remove(&surplus.number);
-        }
-        list.insert(gnb.number, gnb.clone());
-        surplus
-    }
-
-    /// The number of gNBs with a completed NG setup.
-    pub fn set_up(&self) -> usize {
-        self.list().values().filter(|gnb| gnb.setup().is_some()).count()
-    }
-
-    /// Whether the association is there.
-    pub fn has(&self, number: u64) -> bool {
-        self.list().contains_key(&number)
-    }
-
-    pub fn remove(&self, number: u64) {
-        self.list().remove(&number);
-    }
-
-    /// All gNBs.
-    pub fn all(&self) -> Vec<Arc<Gnb>> {
-        self.list().values().cloned().collect()
-    }
-
-    /// The gNB with this identity, after NG setup.
-    pub fn of(&self, id: &str) -> Option<Arc<Gnb>> {
-        self.list().values().find(|gnb| gnb.setup().is_some_and(|setup| setup.id == id)).cloned()
-    }
-
-    /// Another association of the gNB with this identity.
-    pub fn other_of(&self, id: &str, number: u64) -> Option<Arc<Gnb>> {
-        let list = self.list();
-        let mut others = list.values().filter(|gnb| gnb.number != number);
-        others.find(|gnb| gnb.setup().is_some_and(|setup| setup.id == id)).cloned()
     }
 }

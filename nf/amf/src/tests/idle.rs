@@ -1,9 +1,16 @@
 //! Idle UEs: AN release, service request, paging, and what an idle UE's timers do.
 use super::core::{Core, ue};
+use crate::n2::{Area, Gnb as AtAmf, GnbSetup, Link, counted};
+use crate::served::Tai;
+use bytes::Bytes;
+use martlet_nas::Plmn;
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
 use martlet_ran::{Gnb, Ue, UeConfig};
+use martlet_sbi_api::common::GlobalRanNodeId;
 use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 const SUPI: &str = "imsi-001010000000001";
 
@@ -73,6 +80,44 @@ async fn downlink_data_pages_an_idle_ue_at_every_gnb_of_its_area() {
         (answer.status, answer.body.unwrap().cause),
         (200, N1N2MessageTransferCause::N1N2TransferInitiated)
     );
+}
+
+/// Adds gNBs of a tracking area, and returns what the AMF sends to them.
+fn add_gnbs(core: &Core, count: usize, tac: u32) -> Vec<mpsc::Receiver<(u16, Bytes)>> {
+    let tai = Tai { plmn: Plmn::new("001", "01").unwrap(), tac };
+    let add = |_| {
+        let (to_gnb, received) = mpsc::channel(4);
+        let number = core.amf.tables.next_number();
+        let gnb = Arc::new(AtAmf::new(number, ([127, 0, 0, 1], 1).into(), Link::Local(to_gnb)));
+        core.amf.gnbs.add(&gnb, usize::MAX, usize::MAX);
+        let areas = vec![Area { tai, slices: Vec::new() }];
+        let global = GlobalRanNodeId::new("00101".parse().unwrap());
+        let setup = GnbSetup { id: format!("00101-{number:x}"), name: None, global, areas };
+        core.amf.gnbs.apply_setup(&gnb, Some(setup));
+        received
+    };
+    (0..count).map(add).collect()
+}
+
+#[tokio::test]
+async fn paging_among_1000_gnbs_is_encoded_once_and_looks_at_those_of_its_area() {
+    let core = Core::start_with(|config| config.timers.t3513_ms = 60_000).await;
+    let gnb = core.gnb().await;
+    let (mut paged, mut not_paged) = (add_gnbs(&core, 3, 1), add_gnbs(&core, 996, 9));
+    assert_eq!(core.amf.gnbs.set_up(), 1000);
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+    counted::ENCODED.take();
+    let before = counted::SETUPS_READ.get();
+    core.smf.downlink_data(SUPI, 1).await.unwrap();
+    ue_1.wait_for_paging().await.unwrap();
+    // All four have it: the simulated gNB, and those that the test reads.
+    let messages: Vec<_> = paged.iter_mut().map(|gnb| gnb.try_recv().unwrap()).collect();
+    assert!(messages.iter().all(|message| *message == messages[0]), "{messages:?}");
+    assert!(paged.iter_mut().chain(&mut not_paged).all(|gnb| gnb.try_recv().is_err()));
+    let encoded = counted::ENCODED.take();
+    assert_eq!(encoded.iter().filter(|name| **name == "Paging").count(), 1, "{encoded:?}");
+    let looked_at = counted::SETUPS_READ.get() - before;
+    assert!(looked_at < 10, "{looked_at} setups were read");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 //! UE -> AMF    SERVICE REQUEST or REGISTRATION REQUEST
 //! ```
 use crate::metrics::Procedure;
-use crate::n2::downlink;
+use crate::n2::{Encoded, downlink};
 use crate::ue::{Event, Stop, Transfer, Ue, Work, signalling};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::{
@@ -88,23 +88,18 @@ pub(crate) fn fail_pending(ue: &mut Ue, cause: N1N2MessageTransferCause) {
 /// Sends PAGING to every gNB of the registration area that reads. Returns their number.
 fn page(ue: &Ue) -> usize {
     let Some(guti) = &ue.identity.guti else { return 0 };
-    let paging = match downlink::paging(guti, &ue.registration.area) {
+    let area = &ue.registration.area;
+    let paging = match downlink::paging(guti, area).and_then(|paging| Encoded::of(&paging)) {
         Ok(paging) => paging,
         Err(error) => {
             tracing::error!(supi = ue.label(), %error, "PAGING not encodable");
             return 0;
         }
     };
-    if let (true, Ok(bytes)) = (martlet_nf::signalling::is_on(), paging.encode()) {
-        signalling::about_ue(ue, &bytes);
+    if martlet_nf::signalling::is_on() {
+        signalling::about_ue(ue, paging.bytes());
     }
-    let mut sent = 0;
-    for gnb in ue.amf.gnbs.all() {
-        if gnb.covers(&ue.registration.area) && gnb.try_send(&paging) {
-            sent += 1;
-        }
-    }
-    sent
+    ue.amf.gnbs.serving(area).iter().filter(|gnb| gnb.try_send(&paging)).count()
 }
 
 /// Rejects a transfer: in its answer, or by a failure notification if it was answered.

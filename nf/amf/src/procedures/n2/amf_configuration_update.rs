@@ -7,7 +7,7 @@
 //! gNBs -> AMF  AMF CONFIGURATION UPDATE ACKNOWLEDGE
 //! ```
 use crate::Amf;
-use crate::n2::downlink;
+use crate::n2::{Encoded, downlink};
 use martlet_nf::Shutdown;
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
         }
         amf.store_contact(*draining.borrow_and_update());
         let capacity = amf.relative_capacity();
-        let message = match downlink::relative_capacity(capacity) {
+        let message = downlink::relative_capacity(capacity);
+        let message = match message.and_then(|message| Encoded::of(&message)) {
             Ok(message) => message,
             Err(error) => {
                 tracing::error!(%error, "AMF CONFIGURATION UPDATE not encodable");

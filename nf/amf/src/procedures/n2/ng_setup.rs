@@ -102,7 +102,7 @@ async fn claim(
             );
         }
         old.abort();
-        old.set_up(None);
+        amf.gnbs.apply_setup(&old, None);
         amf.tables.drop_gnb(old.number);
     }
     if !amf.gnbs.has(gnb.number) {
@@ -115,13 +115,13 @@ async fn claim(
 
 fn complete(
     amf: &Amf,
-    gnb: &Gnb,
+    gnb: &Arc<Gnb>,
     setup: GnbSetup,
     procedure: Procedure,
     response: NGAP_PDU,
 ) -> Vec<NGAP_PDU> {
     let areas = describe(&setup.areas);
-    if gnb.set_up(Some(setup)).is_some() {
+    if amf.gnbs.apply_setup(gnb, Some(setup)).is_some() {
         // A repeated NG setup clears the previous state (8.7.1.1).
         amf.tables.drop_gnb(gnb.number);
     }

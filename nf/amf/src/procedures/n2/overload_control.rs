@@ -9,7 +9,7 @@
 //! A gNB whose UEs have used its share gets them alone; all gNBs get them at the context limit.
 use crate::Amf;
 use crate::metrics;
-use crate::n2::Gnb;
+use crate::n2::{Encoded, Gnb};
 use martlet_nf::Shutdown;
 use martlet_ngap::build_ngap;
 use martlet_ngap::ngap::*;
@@ -73,9 +73,9 @@ pub(crate) fn start(gnb: &Gnb) {
 }
 
 /// OVERLOAD START or OVERLOAD STOP.
-fn message(overloaded: bool) -> Result<NGAP_PDU, martlet_ngap::Error> {
+fn message(overloaded: bool) -> Result<Encoded, martlet_ngap::Error> {
     let response = OverloadResponse::overloadAction(OverloadAction::reject_rrc_cr_signalling);
-    match overloaded {
+    let message = match overloaded {
         true => build_ngap!(
             InitiatingMessage,
             OverloadStart,
@@ -83,7 +83,8 @@ fn message(overloaded: bool) -> Result<NGAP_PDU, martlet_ngap::Error> {
             AMFOverloadResponse(response)
         ),
         false => build_ngap!(InitiatingMessage, OverloadStop, OverloadStop,),
-    }
+    };
+    Encoded::of(&message?)
 }
 
 /// Sends OVERLOAD START or OVERLOAD STOP to a gNB. Returns false if it has to be sent later.

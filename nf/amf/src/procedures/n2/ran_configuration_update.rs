@@ -23,7 +23,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
     let setup = read(pdu, &before).map_err(|error| Fault::of(pdu, &error))?;
     let answer = match serves(amf, &setup.areas) {
         Ok(()) => {
-            gnb.set_up(Some(setup));
+            amf.gnbs.apply_setup(gnb, Some(setup));
             if let Some(suppressed) = martlet_log_limit::line("ran_configuration", gnb.address.ip())
             {
                 tracing::info!(gnb = gnb.label(), suppressed, "gNB configuration updated");
