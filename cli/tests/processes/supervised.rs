@@ -33,6 +33,7 @@ fn each_function_of_a_sealed_process_is_started_again() {
         reaches(&known, 1, GATEWAY).await?;
         // Changes within the flush interval are lost.
         tokio::time::sleep(Duration::from_millis(300)).await;
+        let mut times = Vec::new();
         for name in ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "lmf", "smf", "upf", "amf"] {
             inject(&site, &format!("{name}/panic/0"))?;
             let started = Instant::now();
@@ -40,12 +41,16 @@ fn each_function_of_a_sealed_process_is_started_again() {
                 let entry = entry(&core, name);
                 if entry["restarts"] == 1 && entry["state"] == "running" {
                     println!("{name}: restarted after {} ms", entry["lastRestartMs"]);
+                    times.push(entry["lastRestartMs"].as_f64().context("a time")?);
                     break;
                 }
                 ensure!(started.elapsed() < Duration::from_secs(10), "{name}: {entry}");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
+        // The bound of SPECIFICATION.md. The median, since other load delays single restarts.
+        times.sort_by(f64::total_cmp);
+        ensure!(times[times.len() / 2] <= 50.0, "the functions serve again after {times:?} ms");
         // The UPF has the session again, and the AMF the UE.
         until(&core, "upf", "the session is restored", |upf| upf["sessionCount"] == 1).await?;
         gnb.lost().await;

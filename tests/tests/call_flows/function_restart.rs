@@ -8,12 +8,17 @@ use futures_util::future::join_all;
 use martlet::core::Sbi;
 use martlet_ran::{Gnb, ServicePurpose, Ue};
 use martlet_tasks::Fault;
-use martlet_tests::{GATEWAY, MetricDelta, TestCore, eventually, in_namespace_within, reaches};
+use martlet_tests::{
+    GATEWAY, MetricDelta, TestCore, eventually, in_namespace_within, reaches, switch_datapath,
+    xdp_datapath,
+};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The tests of this file count crashes and panics in metrics, which all cores of a process share.
@@ -205,6 +210,63 @@ fn each_function_is_restarted_alone_after_a_panic_under_load() {
         })
         .await
     });
+}
+
+/// Milliseconds from the end of each function until it served again, for each core.
+type RestartTimes = Arc<Mutex<BTreeMap<&'static str, Vec<f64>>>>;
+
+/// Restarts each function of a core once, with the contexts of a UE and its session.
+async fn measure_restarts(times: RestartTimes) -> Result<()> {
+    let _alone = ALONE.lock().await;
+    let core = TestCore::start_on(Sbi::Local, |_| {}).await?;
+    let gnb = core.gnb(1).await?;
+    let _ue = core.ue_with_session(&gnb, 1).await?;
+    // Changes within the flush interval are lost.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for name in FUNCTIONS {
+        restart(&core, name).await?;
+        let ms = entry(&core, name)["lastRestartMs"].as_f64().context("a time")?;
+        times.lock().unwrap().entry(name).or_default().push(ms);
+    }
+    Ok(())
+}
+
+/// The bound of SPECIFICATION.md in milliseconds: a UPF with XDP loads its programs. None is
+/// promised for one that starts a switch.
+fn bound(name: &str) -> f64 {
+    match name {
+        "upf" if switch_datapath() => f64::INFINITY,
+        "upf" if xdp_datapath() => 1000.0,
+        _ => 50.0,
+    }
+}
+
+/// Other load on the machine only adds to a time, so the smallest of several restarts counts.
+#[test]
+fn each_function_serves_again_within_50_ms() {
+    /// Cores at least and at most. A core restarts each function once: a second crash within a
+    /// minute has a pause.
+    const CORES: [usize; 2] = [3, 9];
+    let times = RestartTimes::default();
+    let smallest = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    for n in 1..=CORES[1] {
+        let of_core = times.clone();
+        in_namespace_within(LIMIT, move || measure_restarts(of_core));
+        let times = times.lock().unwrap();
+        if n >= CORES[0] && times.iter().all(|(name, all)| smallest(all) <= bound(name)) {
+            break;
+        }
+    }
+    let mut times = times.lock().unwrap();
+    println!("| function | restarts | smallest | median |\n| --- | --- | --- | --- |");
+    for (name, all) in &mut *times {
+        all.sort_by(f64::total_cmp);
+        let (median, count) = (all[all.len() / 2], all.len());
+        println!("| {name} | {count} | {:.1} ms | {median:.1} ms |", all[0]);
+    }
+    for (name, all) in &*times {
+        assert!(all[0] <= bound(name), "{name} serves again after {all:?} ms");
+    }
 }
 
 #[test]
