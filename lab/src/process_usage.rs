@@ -1,6 +1,7 @@
 //! What processes use, as `/proc` reports it.
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
+use std::collections::BTreeMap;
 
 /// CPU time and context switches of all threads of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,6 +73,26 @@ pub(crate) fn proportional_kb(pid: u32) -> u64 {
 /// code does not count.
 pub(crate) fn proportional_data_kb(pid: u32) -> u64 {
     field_kb(pid, "smaps_rollup", "Pss_Anon:") + field_kb(pid, "smaps_rollup", "Pss_Shmem:")
+}
+
+/// Bytes of the memory of a process that no file backs, and of the BPF maps that it has open. What a
+/// process has mapped of its maps counts once, with the map.
+pub(crate) fn bytes_with_bpf_maps(pid: u32) -> u64 {
+    field_kb(pid, "status", "RssAnon:") * 1024 + bpf_maps(pid).values().sum::<u64>()
+}
+
+/// The BPF maps that a process has open: bytes of memory by the ID of the map.
+fn bpf_maps(pid: u32) -> BTreeMap<u64, u64> {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
+    let map = |file: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(file.path()).ok()?;
+        let field = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+            value.trim().parse::<u64>().ok()
+        };
+        Some((field("map_id:")?, field("memlock:")?))
+    };
+    files.filter_map(map).collect()
 }
 
 fn field_kb(pid: u32, file: &str, name: &str) -> u64 {

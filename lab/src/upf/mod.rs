@@ -156,8 +156,8 @@ pub fn run(args: &UpfArgs) -> Result<String> {
         report::links(&mut output)?;
     }
     if wanted(Part::N4) {
-        n4::measure(&mut output, args)?;
-        report::n4(&mut output);
+        let sessions = n4::measure(&mut output, args)?;
+        report::n4(&mut output, sessions);
     }
     if wanted(Part::Onboard) {
         onboard::measure(&mut output, args)?;
@@ -194,6 +194,9 @@ mod tests {
         assert!(value("ns_per_packet.xdp.uplink_1_sessions.median") > 0.0);
         assert!(value("pps.xdp.downlink_64.median") > 0.0);
         assert!(value("n4.xdp.delete_500") > 0.0);
+        assert!(value("n4.xdp.session_beside_500_over_1") > 0.0);
+        // 2 rules and more of 500 sessions in the tables, and the program itself.
+        assert!(value("memory.xdp.sessions500") > 1.0);
         assert_eq!(value("lost.xdp.while_1000_modified"), 0.0);
         for plot in ["cost", "cost-of-rules", "loss", "cpu", "sizes"] {
             assert_eq!(

@@ -309,30 +309,28 @@ pub(super) fn links(output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// Reports N4.
-pub(super) fn n4(output: &mut Output) {
-    let rates = |what: &str| {
-        [100_000, 20_000, 500]
-            .into_iter()
-            .find_map(|n| Some((n, output.find(&format!("n4.xdp.{what}_{n}"))?.value)))
-    };
+/// Reports N4 with up to `n` sessions.
+pub(super) fn n4(output: &mut Output, n: u32) {
     let mut text = String::from("## N4\n\nAn SMF over UDP, with up to 64 outstanding requests.\n");
     text.push_str(TARGETS);
-    if let Some((n, rate)) = rates("establish") {
-        target(
-            &mut text,
-            &format!("sessions established per second, {n} in all"),
-            true,
-            10_000.0,
-            rate,
-        );
+    let rate = |what: &str| value(output, &format!("n4.xdp.{what}_{n}"));
+    let what = format!("sessions established per second, {n} in all");
+    target(&mut text, &what, true, 10_000.0, rate("establish"));
+    if n <= 100_000 {
         let whole = value(output, &format!("resident_whole.xdp.sessions{n}"));
         target(&mut text, "resident memory of UPF and SMF, MB", false, 200.0, whole);
     }
+    let memory = value(output, &format!("memory.xdp.sessions{n}"));
+    target(&mut text, "memory of UPF and SMF with all BPF maps, MB", false, 2000.0, memory);
     for what in ["modify", "delete"] {
-        if let Some((n, rate)) = rates(what) {
-            let _ = writeln!(text, "| {what}, sessions per second, {n} in all | | {rate:.0} |");
-        }
+        let _ = writeln!(text, "| {what}, sessions per second, {n} in all | | {:.0} |", rate(what));
+    }
+    let ratio = value(output, &format!("n4.xdp.session_beside_{n}_over_1"));
+    let what = format!("cost of a session beside {n} others, relative to beside one");
+    target(&mut text, &what, false, 1.15, ratio);
+    for others in [1, n] {
+        let us = value(output, &format!("n4.xdp.session_beside_{others}"));
+        let _ = writeln!(text, "| the same beside {others}, µs | | {us:.1} |");
     }
     let (lost, sent) = (
         value(output, "lost.xdp.while_1000_modified"),

@@ -4,6 +4,7 @@ use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
 use martlet_upf_xdp::bench_ue;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -139,11 +140,15 @@ impl Smf {
         Ok(())
     }
 
-    /// Establishes sessions, whose downlink goes to the gNB.
-    pub(super) fn establish(&mut self, sessions: u32, gnb: Ipv4Addr) -> Result<Vec<Established>> {
+    /// Establishes the sessions of these numbers, whose downlink goes to the gNB.
+    pub(super) fn establish(
+        &mut self,
+        sessions: Range<u32>,
+        gnb: Ipv4Addr,
+    ) -> Result<Vec<Established>> {
         let smf = self.address;
         // Answers come in another order than requests, and carry the CP SEID.
-        let requests = (0..sessions).map(|n| (0, establishment(n, smf, gnb).into()));
+        let requests = sessions.map(|n| (0, establishment(n, smf, gnb).into()));
         let mut established = self.request_all(requests, |packet| {
             let Message::SessionEstablishmentResponse(answer) = packet.message else {
                 bail!("{packet:?}")
