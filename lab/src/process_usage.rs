@@ -75,8 +75,8 @@ pub(crate) fn proportional_data_kb(pid: u32) -> u64 {
     field_kb(pid, "smaps_rollup", "Pss_Anon:") + field_kb(pid, "smaps_rollup", "Pss_Shmem:")
 }
 
-/// Bytes of the memory of a process that no file backs, and of the BPF maps that it has open. What a
-/// process has mapped of its maps counts once, with the map.
+/// Bytes of the memory of a process that no file backs, and of the BPF maps that it has open. What
+/// it has mapped of its maps counts once, with the map.
 pub(crate) fn bytes_with_bpf_maps(pid: u32) -> u64 {
     field_kb(pid, "status", "RssAnon:") * 1024 + bpf_maps(pid).values().sum::<u64>()
 }

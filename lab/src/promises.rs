@@ -49,19 +49,41 @@ const PROMISES: &[Promise] = &[
         lab: "control-plane",
         what: "Registration, one UE: one process, fabric, HTTP/2",
         bounds: &[
-            at_most(1.5, 1.0, "registration.local.ues1.p50"),
-            at_most(2.0, 1.0, "registration.fabric.ues1.p50"),
-            at_most(8.0, 1.0, "registration.http.ues1.p50"),
+            at_most(0.45, 1.0, "registration.local.ues1.p50"),
+            at_most(0.75, 1.0, "registration.fabric.ues1.p50"),
+            at_most(1.4, 1.0, "registration.http.ues1.p50"),
         ],
     },
     Promise {
         lab: "control-plane",
         what: "PDU session, one UE: one process, fabric, HTTP/2",
         bounds: &[
-            at_most(1.0, 1.0, "pdu_session.local.ues1.p50"),
-            at_most(1.2, 1.0, "pdu_session.fabric.ues1.p50"),
-            at_most(5.0, 1.0, "pdu_session.http.ues1.p50"),
+            at_most(0.25, 1.0, "pdu_session.local.ues1.p50"),
+            at_most(0.45, 1.0, "pdu_session.fabric.ues1.p50"),
+            at_most(0.8, 1.0, "pdu_session.http.ues1.p50"),
         ],
+    },
+    Promise {
+        lab: "control-plane",
+        what: "Tax of a service call beyond a function call: fabric, HTTP/2",
+        bounds: &[
+            at_most(15.0, 1.0, "tax.fabric.ues1.p50"),
+            at_most(60.0, 1.0, "tax.http.ues1.p50"),
+        ],
+    },
+    Promise {
+        lab: "control-plane",
+        what: "CPU time of a registration and a session: one process, fabric, HTTP/2",
+        bounds: &[
+            at_most(0.6, 1.0, "cpu_per_ue.local.ues1000"),
+            at_most(1.0, 1.0, "cpu_per_ue.fabric.ues1000"),
+            at_most(2.0, 1.0, "cpu_per_ue.http.ues1000"),
+        ],
+    },
+    Promise {
+        lab: "control-plane",
+        what: "First packet to an idle UE, fabric to one process",
+        bounds: &[at_most(1.5, 1.0, "first_packet.fabric_over_local.ues1.p50")],
     },
     // A failed procedure ends the experiment.
     Promise {
@@ -85,6 +107,11 @@ const PROMISES: &[Promise] = &[
     },
     Promise {
         lab: "control-plane",
+        what: "PSS with 100,000 UEs with a session, one process",
+        bounds: &[at_most(1.2, 1000.0, "proportional.local.ues100000")],
+    },
+    Promise {
+        lab: "control-plane",
         what: "The generator's own CPU time per UE: registration and session",
         bounds: &[at_most(0.3, 1.0, "generator_cpu_per_ue.{local,fabric,http}.ues1000")],
     },
@@ -94,7 +121,7 @@ const PROMISES: &[Promise] = &[
         bounds: &[
             at_least(8.0, 1.0, "roundtrip.http_tcp_over_frame_binary.inflight1.p50"),
             at_least(5.0, 1.0, "roundtrip.http_tcp_over_frame_json.inflight1.p50"),
-            at_least(2.0, 1.0, "roundtrip.http_tcp_over_http_fabric.inflight1.p50"),
+            at_least(3.0, 1.0, "roundtrip.http_tcp_over_http_fabric.inflight1.p50"),
         ],
     },
     Promise {
@@ -122,11 +149,17 @@ const PROMISES: &[Promise] = &[
     },
     Promise {
         lab: "idle",
-        what: "Ten idle functions: CPU of one core; PSS",
+        what: "Ten idle functions: CPU of one core; PSS; PSS in one process",
         bounds: &[
             below(0.5, 1.0, "idle.fabric.cpu"),
-            at_most(48.0, 1.0, "idle.fabric.proportional"),
+            at_most(40.0, 1.0, "idle.fabric.proportional"),
+            at_most(25.0, 1.0, "idle.local.proportional"),
         ],
+    },
+    Promise {
+        lab: "memory",
+        what: "Memory of a UE with a session at AMF, SMF and UPF",
+        bounds: &[at_most(10.0, 1.0, "memory.fabric.connected.amf_smf_upf")],
     },
     Promise {
         lab: "provisioning",
@@ -134,14 +167,14 @@ const PROMISES: &[Promise] = &[
         bounds: &[
             at_most(5.0, 1.0, "import.{csv,json}.subscribers100000.p50"),
             at_most(100.0, 1.0, "import.{csv,json}.subscribers100000.peak"),
-            at_most(1.2, 1.0, "start.full_over_empty.subscribers100000.ratio"),
+            at_most(1.15, 1.0, "start.full_over_empty.subscribers100000.ratio"),
         ],
     },
     Promise {
         lab: "scale",
         what: "10,000 UEs: registrations per second; RSS; restart",
         bounds: &[
-            at_least(1000.0, 1.0, "scale.local.registrations"),
+            at_least(10_000.0, 1.0, "scale.local.registrations"),
             at_most(400.0, 1.0, "scale.local.resident"),
             at_most(2.0, 1.0, "scale.{local.restart,fabric.restart_smf,fabric.restart_amf}"),
         ],
@@ -154,6 +187,11 @@ const PROMISES: &[Promise] = &[
             1.0,
             "ns_per_packet.xdp_over_bare.{uplink,downlink}_60000_sessions.median",
         )],
+    },
+    Promise {
+        lab: "upf",
+        what: "XDP with 60,000 sessions to one session",
+        bounds: &[at_most(1.8, 1.0, "ns_per_packet.xdp_60000_over_1.{uplink,downlink}.median")],
     },
     Promise {
         lab: "upf",
@@ -179,6 +217,16 @@ const PROMISES: &[Promise] = &[
             at_least(10_000.0, 1.0, "n4.xdp.establish_100000"),
             at_most(200.0, 1.0, "resident_whole.xdp.sessions100000"),
         ],
+    },
+    Promise {
+        lab: "upf",
+        what: "N4: a session beside 100,000 others to one beside one",
+        bounds: &[at_most(1.15, 1.0, "n4.xdp.session_beside_100000_over_1")],
+    },
+    Promise {
+        lab: "upf",
+        what: "Memory with 1,000,000 sessions, with all BPF maps",
+        bounds: &[at_most(2.0, 1000.0, "memory.xdp.sessions1000000")],
     },
     Promise {
         lab: "switch",
@@ -229,6 +277,14 @@ const PROMISES: &[Promise] = &[
                 "transport_time.rustls_over_raw_tcp.n{2048,4096,8192,16384,32768,65535}\
                  _loopback.p50",
             ),
+        ],
+    },
+    Promise {
+        lab: "lcs-upp",
+        what: "LCS-UPP to plain TCP: rustls with 64 KiB; QUIC with 16 and 64 KiB",
+        bounds: &[
+            at_most(1.5, 1.0, "transport_time.rustls_over_raw_tcp.n65535_loopback.p50"),
+            at_most(2.0, 1.0, "transport_time.quinn_over_raw_tcp.n{16384,65535}_loopback.p50"),
         ],
     },
     Promise {
@@ -443,9 +499,13 @@ mod tests {
 
     #[test]
     fn a_short_run_judges_no_promise() {
-        let figures = [figure("idle.fabric.cpu", 9.0), figure("idle.fabric.proportional", 1.0)];
+        let figures = [
+            figure("idle.fabric.cpu", 9.0),
+            figure("idle.fabric.proportional", 1.0),
+            figure("idle.local.proportional", 2.0),
+        ];
         let of_full = table("idle", &figures, true);
-        assert!(of_full.contains("9.00; 1.00 | **not kept** |"), "{of_full}");
+        assert!(of_full.contains("9.00; 1.00; 2.00 | **not kept** |"), "{of_full}");
         let of_short = table("idle", &figures, false);
         assert!(of_short.contains("| not measured |") && !of_short.contains("kept"), "{of_short}");
         assert_eq!(summary("idle", &figures, false)[0]["verdict"], "not measured");

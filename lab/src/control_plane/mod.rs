@@ -158,6 +158,9 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
         figures::of_points(&points, "", &args.metrics(), &mut output)?;
         figures::of_points(&with_radio, RADIO, &args.metrics(), &mut output)?;
         figures::compare(&points, &args.metrics(), &mut output)?;
+        if args.metrics().contains(&Metric::Registration) {
+            figures::tax(&points, &mut output)?;
+        }
         start_up::measure(args, &mut output).await?;
         capacity::measure(args, &mut output).await?;
         // A core of another vendor has no `martlet locate`, and a selection of procedures is not

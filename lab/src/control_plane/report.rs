@@ -21,6 +21,19 @@ pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> 
         let table = table(output, args, metric);
         output.text(&table);
     }
+    for variant in &args.sbi {
+        if let Some(tax) = output.find(&format!("tax.{}.ues1.p50", variant.name())) {
+            let text = format!(
+                "Tax of a service call, {}: {:.1} µs [{:.1}, {:.1}] beyond a function call. One \
+                 UE's registration takes longer by so much for each call that the UE waits for.\n",
+                variant.title(),
+                tax.value,
+                tax.low,
+                tax.high
+            );
+            output.text(&text);
+        }
+    }
     if args.radio_ms > 0.0 {
         let table = with_radio(output, args);
         output.text(&table);

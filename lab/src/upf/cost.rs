@@ -140,10 +140,12 @@ fn ratios(output: &mut Output, cases: &Cases, samples: &[Vec<Vec<f64>>]) -> Resu
         found.map(|n| &samples[n]).context("the case is not measured")
     };
     for (direction, nothing, bare, xdp) in [("uplink", 0, 2, 4), ("downlink", 1, 3, 5)] {
-        let (one, many) = (at(Rules::Full, 1)?, at(Rules::Full, cases.max)?);
-        for (variant, n) in [("xdp", xdp), ("bare", bare)] {
-            let id = format!("ns_per_packet.{variant}_{}_over_1.{direction}.median", cases.max);
-            output.figure(Figure::of(id, "times", estimate(&over(&many[n], &one[n]))?));
+        for sessions in [cases.many, cases.max] {
+            let (one, many) = (at(Rules::Full, 1)?, at(Rules::Full, sessions)?);
+            for (variant, n) in [("xdp", xdp), ("bare", bare)] {
+                let id = format!("ns_per_packet.{variant}_{sessions}_over_1.{direction}.median");
+                output.figure(Figure::of(id, "times", estimate(&over(&many[n], &one[n]))?));
+            }
         }
         for sessions in [1, 1000] {
             let (one, many) = (at(Rules::Full, sessions)?, at(Rules::Full32, sessions)?);

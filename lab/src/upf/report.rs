@@ -79,6 +79,13 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
             text,
             "| {direction}: the same without the cost of making packets | | {net:.2} |"
         );
+        target(
+            &mut text,
+            &format!("{direction}: {many} sessions relative to one"),
+            false,
+            1.8,
+            at(&format!("xdp_{many}_over_1"), ""),
+        );
         let times = at(&format!("xdp_{max}_over_1"), "");
         // The target holds for packets over links, see below. Memory accesses are a larger share of
         // the programs' cost alone.
