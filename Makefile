@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install uninstall dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest release-positioning reproduce fuzz fuzz-stateful bench bench-update \
+.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install uninstall dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest release-positioning reproduce fuzz fuzz-stateful bench bench-update bench-update-debug \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-fuzz packages-guest packages-lab packages-bench packages-channels packages-dist lab-upf oracles
 
@@ -244,6 +244,10 @@ bench: packages-bench ## Compare the release build with BASE (the last release):
 
 bench-update: packages-bench ## Count instructions and write lab/instructions.tsv; the commit says why a count rises
 	CARGO="$(CARGO)" AS_ROOT="$(AS_ROOT)" deploy/bench/run.sh --update
+
+bench-update-debug: packages-test ## The same in the build of the tests: lab/instructions-debug.tsv, which `make test` compares with
+	$(CARGO) test --workspace --locked --no-run
+	deploy/bench/debug.sh --update
 
 lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study of a satellite board; report, raw data and plots in lab-results (uses root)
 	$(CARGO) build --release --locked -p martlet-lab

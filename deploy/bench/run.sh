@@ -17,7 +17,9 @@ history=docs/measurements/bench.md
 mkdir -p "$folder"
 
 lab() { "${as_root[@]}" target/release/martlet-lab --log warn "$@"; }
-count() { lab instructions --out "$folder/instructions" --counts "$counts" "$@"; }
+count() {
+    lab instructions --procedures --out "$folder/instructions" --counts "$counts" "$@"
+}
 
 "$CARGO" build --release --locked -p martlet -p martlet-lab
 compiler=$(rustc --version)

@@ -73,6 +73,7 @@ channels() {
     "$CARGO" test --locked -p martlet-lab-channels \
         --features openssl,wolfssl,mbedtls,msquic "${runner[@]}"
 }
+instructions() { deploy/bench/debug.sh; }
 packages() { CARGO="$CARGO" deploy/deb/test.sh --short target/debug; }
 
 # Name, and what it is.
@@ -80,6 +81,7 @@ stages=(
     "build:everything that the tests need"
     "packages:the Debian package is made, and its files and its SBOM checked"
     "docs:the documentation site is built with its reference, and its links are checked"
+    "instructions:instructions of codecs and calls are counted, and compared with the stored counts"
     "workspace:all tests, with the kernel datapath"
     "xdp:call flows again, with another SBI binding of each and the XDP datapath"
     "switch:call flows of sessions, with a programmable switch"
@@ -104,7 +106,7 @@ for stage in "${stages[@]}"; do
         known=" ($(duration "$seconds") last time)"
         total=$((total + seconds))
     fi
-    printf '    %-11s %s%s\n' "$name" "${stage#*:}" "$known"
+    printf '    %-12s %s%s\n' "$name" "${stage#*:}" "$known"
 done
 if [ "$total" -gt 0 ]; then
     echo "About $(duration "$total") minutes, as last time on this machine."
@@ -122,8 +124,8 @@ results=() failed=0 skipped=0 n=0
 for stage in "${stages[@]}"; do
     name=${stage%%:*} n=$((n + 1)) began=$SECONDS
     printf '\n== Stage %d of %d, %s: %s\n' "$n" "$count" "$name" "${stage#*:}"
-    # The first four stages always run.
-    if [ "$n" -gt 4 ] && [ "$MARTLET_TEST_MINUTES" -gt 0 ] &&
+    # The first five stages always run.
+    if [ "$n" -gt 5 ] && [ "$MARTLET_TEST_MINUTES" -gt 0 ] &&
         [ "$SECONDS" -gt $((60 * MARTLET_TEST_MINUTES)) ]; then
         why="stage $name: not begun within $MARTLET_TEST_MINUTES minutes (MARTLET_TEST_MINUTES)"
         echo "SKIPPED: $why"
@@ -138,7 +140,7 @@ for stage in "${stages[@]}"; do
         "$SKIPPED") result=skipped skipped=$((skipped + 1)) ;;
         *) result=FAILED failed=$((failed + 1)) ;;
     esac
-    results+=("$(printf '%-11s %-7s %s' "$name" "$result" "$(duration $((SECONDS - began)))")")
+    results+=("$(printf '%-12s %-7s %s' "$name" "$result" "$(duration $((SECONDS - began)))")")
     # Without a build no stage has anything to run.
     if [ "$name" = build ] && [ "$result" = FAILED ]; then
         break

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// The first line of the file; the compiler follows.
-const HEADER: &str = "# Instructions of one round, by `make bench-update`. Compiler: ";
+const HEADER: &str = "# Instructions of one round. Compiler: ";
 
 /// Instructions of one round by the name of the work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -36,13 +36,17 @@ pub struct InstructionsArgs {
     /// What is counted beside the procedures of a core; all by default
     #[arg(long, value_delimiter = ',')]
     pub work: Vec<Work>,
+    /// Rounds of the longer of the two runs of each work; the other one has a sixth [default: 1200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(12..))]
+    pub rounds: Option<u64>,
     /// The counts to compare with
     #[arg(long, value_name = "FILE")]
     pub counts: Option<PathBuf>,
     /// Write the counts instead of comparing with them
     #[arg(long, requires = "counts")]
     pub update: bool,
-    /// The compiler of both programs; counts of another one are shown, but are no failure
+    /// The compiler of both programs, and what else changes counts; counts of another one are
+    /// shown, but are no failure
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub compiler: String,
     /// The measured core.
@@ -61,7 +65,11 @@ pub fn run(args: &InstructionsArgs) -> Result<String> {
     let works = if args.work.is_empty() { &Work::ALL } else { &args.work[..] };
     let mut progress = Progress::new("works", works.len() as u64);
     for &work in works {
-        let rounds = if args.run.quick { [2, 4] } else { work.rounds() };
+        let rounds = match args.rounds {
+            Some(rounds) => [rounds / 6, rounds],
+            None if args.run.quick => [2, 4],
+            None => work.rounds(),
+        };
         let count = per_round(rounds, |rounds| {
             let count = count_work(work, rounds, output.folder())?;
             output.row(format_args!("{},{rounds},{count}", work.name()))?;
@@ -148,7 +156,7 @@ fn compare(args: &InstructionsArgs, measured: &Counts, output: &mut Output) -> R
     }
     if !path.exists() {
         let path = path.display();
-        output.text(&format!("There are no stored counts yet: `make bench-update` writes {path}."));
+        output.text(&format!("There are no stored counts yet: --update writes {path}."));
         return Ok(());
     }
     let risen: Vec<_> = changes.iter().filter(|change| change.is_above(LIMIT)).collect();
@@ -164,8 +172,9 @@ fn compare(args: &InstructionsArgs, measured: &Counts, output: &mut Output) -> R
         return Ok(());
     }
     bail!(
-        "more than {LIMIT} % above {}: {names}. Reduce it, or update the file with `make \
-         bench-update` and say in the commit why the count rises",
+        "more than {LIMIT} % above {}: {names}. Reduce it, or update the file (`make \
+         bench-update`, or `make bench-update-debug` for the build of the tests), and say in the \
+         commit why the count rises",
         path.display()
     )
 }
