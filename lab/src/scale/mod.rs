@@ -3,6 +3,7 @@
 //! of AMFs and SMFs over PostgreSQL. With `--registered`: many UEs with sessions at such sets.
 mod delay_proxy;
 mod deployment;
+mod placement;
 mod registered;
 mod sets;
 mod usl;
@@ -47,7 +48,7 @@ pub struct ScaleArgs {
     #[arg(long, default_value_t = CONCURRENCY, value_name = "N")]
     pub at_a_time: usize,
     /// UEs that stay registered with a session at two AMFs and SMFs over PostgreSQL instead: cost
-    /// of each by their number, takeover from a killed SMF, plan for ten million UEs
+    /// of each by their number, takeover from a killed SMF, plans for one and for ten million UEs
     #[arg(long, conflicts_with = "sets")]
     pub registered: bool,
     /// The measured core.

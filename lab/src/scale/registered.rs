@@ -2,10 +2,11 @@
 //!
 //! Measures what a UE costs in CPU time, memory and at the database, how that changes with their
 //! number, and how long another SMF takes over the sessions of one that is killed. From that
-//! follows a plan for ten million UEs.
+//! follow a plan for ten million UEs, and one of the machines for one million.
 use super::deployment::{
     Database, Deployment, Running, attach_all, database_cpu, last_lines, start,
 };
+use super::placement::{self, DATABASE, Need, PLANNED_LOAD};
 use super::{CONCURRENCY, FLUSH_TIME, ScaleArgs, wait_until};
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
@@ -33,17 +34,14 @@ const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The UEs of the plan.
 const PLANNED_UES: f64 = 10e6;
+/// The UEs and machines of the plan of machines.
+const PLACED: (f64, usize) = (1e6, 10);
 /// What a UE of the plan does in the busy hour: an assumption, and no measurement.
 const REGISTRATIONS_PER_HOUR: f64 = 0.5;
 const SERVICE_REQUESTS_PER_HOUR: f64 = 10.0;
-/// The share of a CPU up to which a member of the plan is loaded.
-const PLANNED_LOAD: f64 = 0.6;
 
 /// A value of each kind of function, such as `amf`, and of the database.
 type ByFunction = BTreeMap<String, f64>;
-
-/// The name of the database among the functions.
-const DATABASE: &str = "database";
 
 /// UEs that register one after the other.
 struct Part {
@@ -359,7 +357,22 @@ fn report(output: &mut Output, measured: &Measured, ues: u64) -> Result<()> {
     )
 }
 
-/// What ten million UEs need, by what one needs.
+/// What UEs need of a function in the busy hour, by what one needs.
+fn need(measured: &Measured, last: &Part, function: &str, ues: f64) -> Need {
+    let of = |values: &ByFunction| values.get(function).copied().unwrap_or_default();
+    let per_second = |per_hour: f64| ues * per_hour / 3600.0;
+    let (registration, release) = (of(&last.registration), of(&last.release));
+    let cpus = per_second(REGISTRATIONS_PER_HOUR) * (registration + release) / 1e3
+        + per_second(SERVICE_REQUESTS_PER_HOUR) * (of(&measured.service_request) + release) / 1e3;
+    let memory_gb = match function == DATABASE {
+        // All tables, as if they were cached.
+        true => measured.tables.values().sum::<f64>() * ues / 1e9,
+        false => of(&measured.memory).max(0.0) * ues / 1e6,
+    };
+    Need { function: function.into(), cpus, memory_gb }
+}
+
+/// What ten million UEs need, and the machines of one million.
 fn plan(measured: &Measured) -> String {
     let mut text = format!(
         "\n## Ten million UEs\n\nThe plan multiplies the figures above. In the busy hour, each UE \
@@ -371,22 +384,20 @@ fn plan(measured: &Measured) -> String {
          busy hour | members | memory |\n| --- | --- | --- | --- | --- | --- | --- |\n"
     );
     let Some(last) = measured.parts.last() else { return text };
-    let per_second = |per_hour: f64| PLANNED_UES * per_hour / 3600.0;
     for (name, registration) in &last.registration {
         let of = |values: &ByFunction| values.get(name).copied().unwrap_or_default();
         let (service, release) = (of(&measured.service_request), of(&last.release));
-        let cpus = per_second(REGISTRATIONS_PER_HOUR) * (registration + release) / 1e3
-            + per_second(SERVICE_REQUESTS_PER_HOUR) * (service + release) / 1e3;
-        let memory = of(&measured.memory).max(0.0) * PLANNED_UES / 1e6;
+        let need = need(measured, last, name, PLANNED_UES);
         // The database uses all CPUs of its machine.
         let members = match name == DATABASE {
             true => "–".into(),
-            false => format!("{:.0}", (cpus / PLANNED_LOAD).ceil().max(1.0)),
+            false => need.members().to_string(),
         };
         let _ = writeln!(
             text,
-            "| {name} | {registration:.3} ms | {service:.3} ms | {release:.3} ms | {cpus:.1} | \
-             {members} | {memory:.0} GB |"
+            "| {name} | {registration:.3} ms | {service:.3} ms | {release:.3} ms | {:.1} | \
+             {members} | {:.0} GB |",
+            need.cpus, need.memory_gb
         );
     }
     let bytes: f64 = measured.tables.values().sum();
@@ -395,5 +406,19 @@ fn plan(measured: &Measured) -> String {
         "\nThe tables of sessions and contexts grow to {:.0} GB.",
         bytes * PLANNED_UES / 1e9
     );
+    let (ues, machines) = PLACED;
+    let needs: Vec<Need> =
+        last.registration.keys().map(|name| need(measured, last, name, ues)).collect();
+    let _ = writeln!(
+        text,
+        "\n## {:.0} million UEs on {machines} machines\n\nBy the same figures. Each function has a \
+         member more than it needs, each on another machine, so that the loss of a machine leaves \
+         enough of them. The database has a synchronous replica. CPUs are those of signalling.\n",
+        ues / 1e6
+    );
+    text += &match placement::place(&needs, machines) {
+        Some(placed) => placement::table(&placed),
+        None => "A function needs more members than there are machines.\n".into(),
+    };
     text
 }
