@@ -138,6 +138,9 @@ fn upf_measures_upfs_by_their_interfaces() {
                 lab.between(0.0, 1e6, &[&latency])?;
                 let worst = format!("latency_worst_round.{upf}.{direction}.p99");
                 lab.between(0.0, f64::INFINITY, &[&worst])?;
+                let jitter =
+                    ["mean", "pdv_p999"].map(|what| format!("jitter.{upf}.{direction}.{what}"));
+                lab.between(0.0, 1e6, &[&jitter[0], &jitter[1]])?;
                 // Whether the load is offered depends on the machine.
                 let discarded = lab.value(&format!("rate_discarded.{upf}.{direction}_10000"))?;
                 let loss = lab.figure(&format!("loss.{upf}.{direction}_10000")).is_ok();

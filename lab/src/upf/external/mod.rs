@@ -1,5 +1,6 @@
 //! `martlet-lab upf --target external`: any UPF by its N4, N3 and N6 interfaces. An SMF of the lab
 //! establishes sessions, and packets pass between a gNB and a data network of the lab.
+mod jitter;
 mod report;
 mod testbed;
 mod traffic;
@@ -246,10 +247,34 @@ fn write(output: &mut Output, name: &str, samples: &Samples) -> Result<()> {
             output.figure(Figure::once(id, "us", worst));
         }
     }
+    write_jitter(output, name, samples)?;
     let (empty, full): (Vec<f64>, Vec<f64>) = samples.resident.iter().copied().unzip();
     if let Some((empty, full)) = median(&empty).zip(median(&full)) {
         output.figure(Figure::of(format!("resident.{name}.empty"), "MB", empty));
         output.figure(Figure::of(format!("resident.{name}.sessions"), "MB", full));
+    }
+    Ok(())
+}
+
+/// Raw data and figures of the jitter of one UPF, as medians over rounds.
+fn write_jitter(output: &mut Output, name: &str, samples: &Samples) -> Result<()> {
+    for (direction, at) in DIRECTIONS.iter().enumerate() {
+        let rounds = &samples.latencies[direction];
+        let pdv = |round: &Vec<f64>| {
+            let beyond = jitter::beyond_smallest(round);
+            Some(quantile(&beyond, 0.999)?.value)
+        };
+        for (what, values) in [
+            ("mean", rounds.iter().filter_map(|round| jitter::mean_change(round)).collect()),
+            ("pdv_p999", rounds.iter().filter_map(pdv).collect::<Vec<f64>>()),
+        ] {
+            for (n, value) in values.iter().enumerate() {
+                output.row(format_args!("external_jitter,{what},{name},{at},{n},{value},"))?;
+            }
+            // A UPF that forwards nothing has no jitter.
+            let Some(value) = median(&values) else { continue };
+            output.figure(Figure::of(format!("jitter.{name}.{at}.{what}"), "us", value));
+        }
     }
     Ok(())
 }

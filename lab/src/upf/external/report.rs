@@ -32,6 +32,12 @@ pub(super) fn write(output: &mut Output, names: &[String]) -> Result<()> {
             let id = |name: &str| format!("latency_worst_round.{name}.{direction}.{statistic}");
             row(output, &mut text, &format!("{statistic}, worst round"), names, 1.0, 1, id);
         }
+        for (title, what) in
+            [("mean change from packet to packet", "mean"), ("p999 less the smallest", "pdv_p999")]
+        {
+            let id = |name: &str| format!("jitter.{name}.{direction}.{what}");
+            row(output, &mut text, title, names, 1.0, 1, id);
+        }
     }
     for direction in DIRECTIONS {
         let head = format!("Loss in per cent by packets a second, {direction}");
@@ -41,7 +47,9 @@ pub(super) fn write(output: &mut Output, names: &[String]) -> Result<()> {
             row(output, &mut text, &format!("{rate:.0}"), names, 100.0, 2, id);
         }
     }
-    text += "\nA dash: the load was not offered in any round, since this machine was too slow.\n";
+    text += "\nA dash: the load was not offered in any round, since this machine was too slow.\n\
+             Jitter is the mean change of the latency (RFC 3393), and p999 less the smallest \
+             latency of the round (RFC 5481, 4.2).\n";
     output.text(&text);
     let panels: Vec<Panel> = DIRECTIONS.map(|direction| loss(output, names, direction)).into();
     draw(output.folder(), "loss-by-rate", &panels)?;
