@@ -1,6 +1,6 @@
 //! A record of the messages on the service-based interface, and their validation against 3GPP's
 //! OpenAPI files: JSON bodies, binary parts, query parameters, headers and statuses.
-use crate::openapi_validator;
+use crate::{SbiGate, openapi_validator};
 use anyhow::{Result, ensure};
 use http::HeaderMap;
 use martlet_sbi::{
@@ -85,12 +85,15 @@ fn headers_of(headers: &HeaderMap) -> Value {
         .into()
 }
 
-/// A transport that records the requests to functions that are not those of the core.
+/// A transport that records the requests to functions that are not those of the core. All requests
+/// pass a gate.
 pub(crate) struct RecordSent {
     /// Carries the requests.
     pub inner: Arc<dyn Transport>,
     /// Has the requests.
     pub record: Arc<SbiRecord>,
+    /// Holds requests.
+    pub gate: Arc<SbiGate>,
     /// Host and port of each function of the core.
     pub own: Vec<String>,
 }
@@ -104,7 +107,14 @@ impl Transport for RecordSent {
         if !self.own.contains(&to.authority) {
             self.record.sent(&request);
         }
-        self.inner.send(to, request)
+        Box::pin(async move {
+            if let Some(operation) = request.operation
+                && let Err(problem) = self.gate.pass(operation).await
+            {
+                return Ok(Response::problem(problem));
+            }
+            self.inner.send(to, request).await
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A complete core in the test's namespace, with subscribers, and gNBs that connect to it.
 use crate::sbi_record::RecordSent;
 use crate::switch_wiring::SwitchWiring;
-use crate::{SbiRecord, eventually, reaches};
+use crate::{SbiGate, SbiRecord, eventually, reaches};
 use anyhow::{Context, Result};
 use martlet::config::{Config, FUNCTIONS};
 use martlet::core::{Core, Sbi, secure_environment};
@@ -89,6 +89,8 @@ fn subscriber(n: u64) -> Option<Subscriber> {
 pub struct TestCore {
     /// The messages of the service-based interface.
     pub sbi_record: Arc<SbiRecord>,
+    /// Holds requests of the service-based interface, if that is HTTP.
+    pub sbi_gate: Arc<SbiGate>,
     /// The core.
     pub core: Core,
     /// Distinguishes the addresses of concurrent tests in one process.
@@ -172,7 +174,7 @@ impl TestCore {
         let switched = config.upf.datapath == DatapathChoice::Switch;
         let wiring = switched.then(|| SwitchWiring::set_up(&mut config.upf, number)).transpose()?;
         let (trigger, shutdown) = Shutdown::new();
-        let sbi_record = Arc::new(SbiRecord::default());
+        let (sbi_record, sbi_gate) = (Arc::new(SbiRecord::default()), Arc::new(SbiGate::default()));
         let mut environment = secure_environment(&config, "core", sbi, false, shutdown)?;
         environment.taps.push(sbi_record.clone());
         if sbi == Sbi::Http {
@@ -180,11 +182,13 @@ impl TestCore {
             let names = names.filter(|name| !config.sbi.external.iter().any(|it| it == *name));
             let own = names.filter_map(|name| Some(config.sbi.of(name)?.authority())).collect();
             let inner: Arc<dyn Transport> = Arc::new(environment.bindings.clone());
-            let sent = RecordSent { inner, record: sbi_record.clone(), own };
+            let (record, gate) = (sbi_record.clone(), sbi_gate.clone());
+            let sent = RecordSent { inner, record, gate, own };
             environment.bindings = Bindings::new().with_remote(Arc::new(sent));
         }
         let core = Core::start(&config, sbi, &environment, trigger).await?;
-        let started = TestCore { sbi_record, core, number, folder, wiring, config, environment };
+        let started =
+            TestCore { sbi_record, sbi_gate, core, number, folder, wiring, config, environment };
         started.wait_until_associated().await?;
         if started.wiring.is_some() {
             started.wait_for_the_switch().await?;
