@@ -16,9 +16,12 @@ pub type UpdateResponse = Result<Option<Multipart<SmContextUpdatedData>>, Proble
 pub enum SessionEvent {
     /// Nsmf_PDUSession_UpdateSMContext.
     Update(Box<(Multipart<SmContextUpdateData>, Origin)>, oneshot::Sender<UpdateResponse>),
-    /// Nsmf_PDUSession_ReleaseSMContext with what the AMF reports, or a new session with the same
-    /// identity.
+    /// Nsmf_PDUSession_ReleaseSMContext with what the AMF reports. The response precedes the end of
+    /// the release.
     Release(Option<Box<SmContextReleaseData>>, oneshot::Sender<()>),
+    /// A new session with the same identity waits for the end of this one; or one with another
+    /// identity, while this one is ending.
+    Replaced(oneshot::Sender<()>),
     /// N4 session report of a UPF.
     Report(Box<SessionReportRequest>),
     /// Namf_Communication_N1N2TransferFailureNotification: the UE did not respond to paging.

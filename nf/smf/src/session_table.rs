@@ -32,6 +32,8 @@ struct Entry {
     /// The UPF that the session left when it failed.
     left_upf: Option<SocketAddr>,
     addresses: Addresses,
+    /// The session no longer serves its UE, and is being released at PCF, CHF and UDM.
+    is_ending: bool,
 }
 
 #[derive(Default)]
@@ -39,6 +41,8 @@ struct Tables {
     // Boxed, because a hash table has up to twice the slots that it uses.
     by_reference: HashMap<u64, Box<Entry>>,
     by_identity: HashMap<(String, u8), u64>,
+    /// Number of sessions that are ending.
+    ending: usize,
     /// The last reference that was assigned.
     last: u64,
 }
@@ -62,6 +66,7 @@ impl Tables {
             path: None,
             left_upf: None,
             addresses: Addresses::default(),
+            is_ending: false,
         });
         self.by_reference.insert(reference, entry);
         metrics::SESSIONS.set(self.by_reference.len() as i64);
@@ -131,12 +136,44 @@ impl SessionTable {
     /// Removes a session.
     pub fn remove(&self, reference: u64) {
         let mut tables = self.tables();
-        if let Some(entry) = tables.by_reference.remove(&reference)
-            && tables.by_identity.get(&entry.identity) == Some(&reference)
-        {
-            tables.by_identity.remove(&entry.identity);
+        if let Some(entry) = tables.by_reference.remove(&reference) {
+            tables.ending -= usize::from(entry.is_ending);
+            if tables.by_identity.get(&entry.identity) == Some(&reference) {
+                tables.by_identity.remove(&entry.identity);
+            }
         }
         metrics::SESSIONS.set(tables.by_reference.len() as i64);
+    }
+
+    /// Marks a session as ending. Returns whether its UE has no other session that is not.
+    pub fn begin_end(&self, reference: u64) -> bool {
+        let mut guard = self.tables();
+        let tables = &mut *guard;
+        let Some(entry) = tables.by_reference.get_mut(&reference) else { return true };
+        tables.ending += usize::from(!std::mem::replace(&mut entry.is_ending, true));
+        let supi = entry.identity.0.clone();
+        tables.of_ue(&supi).all(|entry| entry.is_ending)
+    }
+
+    /// Whether no newer session has the identity of this one.
+    pub fn is_newest(&self, reference: u64) -> bool {
+        let tables = self.tables();
+        let entry = tables.by_reference.get(&reference);
+        entry.is_some_and(|entry| tables.by_identity.get(&entry.identity) == Some(&reference))
+    }
+
+    /// The sessions that end before a new one with this identity is established: the one that has
+    /// the identity, and those of the UE that are ending.
+    pub fn before(&self, supi: &str, id: u8) -> Vec<SessionHandle> {
+        let tables = self.tables();
+        if tables.ending == 0 {
+            let reference = tables.by_identity.get(&(supi.to_string(), id));
+            let entry = reference.and_then(|reference| tables.by_reference.get(reference));
+            return entry.map(|entry| entry.handle.clone()).into_iter().collect();
+        }
+        let all = tables.of_ue(supi);
+        let ends = all.filter(|entry| entry.is_ending || entry.identity.1 == id);
+        ends.map(|entry| entry.handle.clone()).collect()
     }
 
     /// A session by its reference in URIs.
@@ -147,15 +184,7 @@ impl SessionTable {
 
     /// All sessions of a UE.
     pub fn of_ue(&self, supi: &str) -> Vec<SessionHandle> {
-        let ids = 1..=15;
-        ids.filter_map(|id| self.of(supi, id)).collect()
-    }
-
-    /// A UE's session by PDU session identity.
-    pub fn of(&self, supi: &str, id: u8) -> Option<SessionHandle> {
-        let tables = self.tables();
-        let reference = tables.by_identity.get(&(supi.to_string(), id))?;
-        tables.by_reference.get(reference).map(|entry| entry.handle.clone())
+        self.tables().of_ue(supi).map(|entry| entry.handle.clone()).collect()
     }
 
     /// The sessions of a UE as an operator sees them: identity, reference, and N4 sessions.
@@ -246,6 +275,15 @@ impl SessionTable {
 }
 
 impl Tables {
+    /// The sessions of a UE, the newest one with each identity.
+    fn of_ue(&self, supi: &str) -> impl Iterator<Item = &Entry> {
+        let mut identity = (supi.to_string(), 0_u8);
+        (1..=15).filter_map(move |id| {
+            identity.1 = id;
+            self.by_reference.get(self.by_identity.get(&identity)?).map(|entry| &**entry)
+        })
+    }
+
     /// Sessions with an N4 session at a UPF.
     fn at(&self, upf: SocketAddr) -> impl Iterator<Item = &Entry> {
         self.by_reference
@@ -310,5 +348,42 @@ impl SessionLayer for SessionTable {
         if sessions > 0 {
             tracing::info!(%upf, sessions, "UPF associated again, moving its sessions back");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_session_follows_those_that_are_ending() {
+        let table = SessionTable::new(10, 0);
+        let add = |supi: &str, id| table.add(supi, id, 4).unwrap();
+        let ((first, mut of_first), (second, _second)) = (add("imsi-1", 1), add("imsi-1", 2));
+        let _other = add("imsi-2", 1);
+        let count = |id| table.before("imsi-1", id).len();
+        assert_eq!((count(1), count(2), count(3)), (1, 1, 0));
+        assert!(!table.begin_end(first), "the UE has another session");
+        assert_eq!((count(1), count(2), count(3)), (1, 2, 1));
+        assert!(table.before("imsi-1", 3)[0].send(SessionEvent::TakenOver));
+        assert!(of_first.try_recv().is_some(), "the event is the first session's");
+        assert!(table.begin_end(second), "the other one is ending");
+        assert!(table.begin_end(second), "a second time it counts once");
+        table.remove(first);
+        table.remove(second);
+        assert_eq!((count(1), table.before("imsi-2", 2).len()), (0, 0));
+    }
+
+    #[test]
+    fn a_session_is_the_newest_until_another_one_has_its_identity() {
+        let table = SessionTable::new(10, 0);
+        let (old, _inbox) = table.add("imsi-1", 1, 4).unwrap();
+        assert!(table.is_newest(old));
+        table.begin_end(old);
+        let (new, _inbox) = table.add("imsi-1", 1, 4).unwrap();
+        assert!(!table.is_newest(old) && table.is_newest(new));
+        assert!(!table.begin_end(old), "the new one serves the UE");
+        table.remove(old);
+        assert!(table.is_newest(new) && !table.is_newest(old));
     }
 }

@@ -1,4 +1,5 @@
 //! A core in one process.
+use super::script::Script;
 use super::smf::SmfByHand;
 use crate::dispatch;
 use crate::n2::Link;
@@ -145,6 +146,18 @@ impl Core {
     pub async fn start_at<F: NetworkFunction<Config: Default>>(&self, last: u8) {
         let common = CommonConfig::at(at(last), at(10));
         start::<F>(Default::default(), &common, &self.environment).await.unwrap();
+    }
+
+    /// As [`Core::start_at`], with requests that follow a script.
+    pub async fn start_scripted<F: NetworkFunction<Config: Default>>(
+        &self,
+        last: u8,
+        script: &Arc<Script>,
+    ) {
+        let common = CommonConfig::at(at(last), at(10));
+        let running = start::<F>(Default::default(), &common, &self.environment).await.unwrap();
+        let function = running.handle.function.unwrap().downcast::<F>().unwrap();
+        self.replace(last, script.routes(function.routes()));
     }
 
     /// The AMF's end of a link: bytes that are written here are received as from a gNB.

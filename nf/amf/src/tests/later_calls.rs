@@ -1,6 +1,8 @@
-//! Calls of a registration that follow REGISTRATION ACCEPT, or are saved, and their failure.
+//! Calls that follow the answer to the UE, run beside others, or are saved, and their failure.
 use super::core::{Core, ue};
+use super::script::Script;
 use martlet_nf::{NetworkFunction, NfContext, StartError};
+use martlet_pcf::Pcf;
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnssf_ns_selection::{
@@ -9,6 +11,7 @@ use martlet_sbi_api::nnssf_ns_selection::{
 use martlet_udm::Udm;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// An NSSF that allows nothing, and counts.
 #[derive(Default)]
@@ -47,6 +50,17 @@ impl NetworkFunction for WithoutSubscribe {
 
 const SUBSCRIBE: (&str, &str) = ("nudm-sdm", "Subscribe");
 
+const DELETE_POLICY: &str = "DeleteIndividualAMPolicyAssociation";
+const RELEASE: &str = "ReleaseSmContext";
+
+/// A core whose PCF and SMF follow a script.
+async fn scripted(change: impl FnOnce(&mut crate::AmfConfig)) -> (Core, Arc<Script>) {
+    let (core, script) = (Core::start_with(change).await, Script::new());
+    core.start_scripted::<Pcf>(14, &script).await;
+    core.replace(16, script.routes(core.smf.routes()));
+    (core, script)
+}
+
 #[tokio::test]
 async fn an_answer_of_the_nssf_holds_for_the_next_ue() {
     for (lifetime, asked) in [(60, 0), (0, 1)] {
@@ -83,4 +97,37 @@ async fn a_registration_succeeds_without_a_subscription_to_changes() {
     core.wait_for((1, 1, 1)).await;
     ue_1.deregister().await.unwrap();
     core.wait_for((1, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn smf_and_pcf_release_a_ue_concurrently() {
+    for held in [RELEASE, DELETE_POLICY] {
+        let (core, script) = scripted(|_| {}).await;
+        let gnb = core.gnb().await;
+        let ue_1 = core.with_session(&gnb, ue(1)).await;
+        script.hold(held);
+        let leaving = tokio::spawn(async move { ue_1.deregister().await });
+        script.wait_for(RELEASE).await;
+        script.wait_for(DELETE_POLICY).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(!leaving.is_finished(), "the UE waits for {held}");
+        script.release();
+        leaving.await.unwrap().unwrap();
+        core.wait_for((1, 0, 0)).await;
+        assert_eq!(core.smf.sessions(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_ue_deregisters_although_smf_and_pcf_fail() {
+    for failing in [RELEASE, DELETE_POLICY] {
+        let (core, script) = scripted(|_| {}).await;
+        let gnb = core.gnb().await;
+        let ue_1 = core.with_session(&gnb, ue(1)).await;
+        script.fail(failing, 503, "NF_CONGESTION");
+        ue_1.deregister().await.unwrap();
+        script.wait_for(RELEASE).await;
+        script.wait_for(DELETE_POLICY).await;
+        core.wait_for((1, 0, 0)).await;
+    }
 }

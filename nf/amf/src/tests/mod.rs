@@ -7,6 +7,7 @@ mod hostile;
 mod idle;
 mod later_calls;
 mod n2;
+mod script;
 mod smf;
 mod timers;
 mod ue_lifecycle;

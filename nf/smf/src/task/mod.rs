@@ -133,7 +133,11 @@ impl Session {
                 return is_alive;
             }
             SessionEvent::Release(reported, reply) => {
-                pdu_session_release::finish_as_reported(self, false, reported.as_deref()).await;
+                pdu_session_release::by_amf(self, reported.as_deref(), reply).await;
+                return false;
+            }
+            SessionEvent::Replaced(reply) => {
+                pdu_session_release::finish(self, false).await;
                 let _ = reply.send(());
                 return false;
             }

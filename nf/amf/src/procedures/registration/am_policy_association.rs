@@ -72,10 +72,20 @@ fn resource(location: &str) -> Option<(ApiRoot, String)> {
 
 /// Deletes the association.
 pub(crate) async fn delete(ue: &mut Ue) {
-    let Some(policy) = ue.registration.policy.take() else { return };
-    let pcf = PcfAmPolicyControlClient::new(ue.amf.context.peer_at(policy.pcf).about(&ue.label()));
-    if let Err(problem) = pcf.delete_individual_am_policy_association(&policy.id).await {
-        tracing::warn!(supi = ue.label(), %problem, "policy association not deleted at the PCF");
+    deletion(ue).await;
+}
+
+/// The deletion of the association, which the UE no longer has. It runs beside what the caller does
+/// with the UE.
+pub(crate) fn deletion(ue: &mut Ue) -> impl Future<Output = ()> + use<> {
+    let policy = ue.registration.policy.take();
+    let (context, supi) = (ue.amf.context.clone(), ue.label());
+    async move {
+        let Some(policy) = policy else { return };
+        let pcf = PcfAmPolicyControlClient::new(context.peer_at(policy.pcf).about(&supi));
+        if let Err(problem) = pcf.delete_individual_am_policy_association(&policy.id).await {
+            tracing::warn!(supi, %problem, "policy association not deleted at the PCF");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! UE -> AMF          DEREGISTRATION REQUEST (or UDM -> AMF: Nudm_UECM_DeregistrationNotification)
-//! AMF -> SMFs, PCF   release of sessions and policy association
+//! AMF -> SMFs, PCF   release of sessions and policy association, concurrently
 //! AMF -> UE          DEREGISTRATION ACCEPT, unless switched off
 //! AMF -> gNB         UE CONTEXT RELEASE COMMAND
 //! ```

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! mobile reachable timer expires         the UE is no longer paged
-//! implicit deregistration timer expires  AMF -> SMFs, PCF: release
+//! implicit deregistration timer expires  AMF -> SMFs, PCF: release, concurrently
 //! context retention ends                 AMF -> UDM: Nudm_UECM_Update (purge)
 //! ```
 use super::am_policy_association;
@@ -41,11 +41,12 @@ pub(crate) async fn timer_expired(ue: &mut Ue) {
     }
 }
 
-/// Deregisters the UE without signalling to it.
+/// Deregisters the UE without signalling to it. SMFs and PCF are asked concurrently: neither needs
+/// what the other one answers (TS 23.502, 4.2.2.3.2, steps 2 and 6).
 pub(crate) async fn locally(ue: &mut Ue) {
     paging::fail_pending(ue, N1N2MessageTransferCause::UeNotReachableForSession);
-    ue.release_all_sessions(None).await;
-    am_policy_association::delete(ue).await;
+    let policy = am_policy_association::deletion(ue);
+    tokio::join!(ue.release_all_sessions(None), policy);
     ue.deregister();
 }
 

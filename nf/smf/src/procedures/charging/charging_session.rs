@@ -320,9 +320,13 @@ pub async fn report_upf_removal(session: &mut Session, usage: Usage) {
     update(session, UsageReport::new(usage, &TriggerType::RemovalOfUpf)).await;
 }
 
-/// Releases the charging session with the last usage (TS 32.255, 5.2.2.2.4).
-pub async fn terminate(session: &mut Session, mut usage: Usage) {
-    let Some(mut charging) = session.charging.take() else { return };
+/// Releases a charging session of the PDU session with the last usage (TS 32.255, 5.2.2.2.4).
+pub async fn terminate(
+    session: &Session,
+    charging: Option<Box<SessionCharging>>,
+    mut usage: Usage,
+) {
+    let Some(mut charging) = charging else { return };
     charging.state.sequence += 1;
     usage.0.entry(None).or_default();
     let report = UsageReport {

@@ -52,7 +52,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How long the release of an older session with the same identity may take.
+/// How long the release of older sessions may take.
 const OLD_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An accepted request, whose establishment continues in the session's task.
@@ -112,7 +112,7 @@ async fn accept(
     let request = read_request(&body, smf.config.back_off_s)?;
     let plmn = data.serving_network.plmn_id.clone();
     let network = configured_network(smf, &request, slice, &dnn)?;
-    release_lost_session(smf, &supi, request.id).await;
+    release_old_sessions(smf, &supi, request.id).await;
     let subscription = read_subscription(smf, &request, &supi, &plmn, slice, &dnn).await?;
     let (ipv4, ipv6) = smf.pools.families(&dnn);
     let unstructured = network.unstructured.filter(|_| ipv6);
@@ -201,14 +201,25 @@ fn configured_network<'a>(
     })
 }
 
-/// Releases an existing session with this identity: the UE has lost it (step 2).
-async fn release_lost_session(smf: &Smf, supi: &Supi, id: u8) {
-    if let Some(old) = smf.sessions.of(supi, id) {
+/// Releases an existing session with this identity: the UE has lost it (step 2). Waits for its end,
+/// and for those of the UE's sessions that are ending: PCF, CHF and UDM get what concerns the new
+/// session last.
+async fn release_old_sessions(smf: &Smf, supi: &Supi, id: u8) {
+    // A session that has ended drops its events.
+    let ended = smf.sessions.before(supi, id).into_iter().filter_map(|old| {
         let (done, wait) = oneshot::channel();
-        if old.send(SessionEvent::Release(None, done)) {
-            let _ = tokio::time::timeout(OLD_SESSION_TIMEOUT, wait).await;
-        }
+        old.send(SessionEvent::Replaced(done)).then_some(wait)
+    });
+    let ended: Vec<_> = ended.collect();
+    if ended.is_empty() {
+        return;
     }
+    let all = async {
+        for wait in ended {
+            let _ = wait.await;
+        }
+    };
+    let _ = tokio::time::timeout(OLD_SESSION_TIMEOUT, all).await;
 }
 
 async fn read_subscription(

@@ -1,4 +1,4 @@
-//! PDU session release (TS 23.502, 4.3.4; TS 24.501, 6.3.3 and 6.4.3).
+//! PDU session release (TS 23.502, 4.3.4 and 4.2.2.3; TS 24.501, 6.3.3 and 6.4.3).
 //!
 //! ```text
 //! UE                AMF                              SMF
@@ -7,6 +7,10 @@
 //!  |<-- RELEASE COMMAND, N2: resource release --------|  retransmit_command (T3592)
 //!  |-- RELEASE COMPLETE ----------------------------->|  finish: PCF, UDM, addresses
 //!  |                 |<-- SMContextStatusNotify ------|
+//!  |                 |                                |
+//!  |                 |-- ReleaseSMContext ----------->|  by_amf: N4
+//!  |                 |<-- 204 ------------------------|
+//!  |                 |                                |  then: PCF, charging, UDM, addresses
 //! ```
 use crate::procedures::charging::charging_session;
 use crate::procedures::handover::forwarding_release;
@@ -31,6 +35,7 @@ use martlet_sbi_api::nsmf_pdusession::{
     SmContextUpdatedData, StatusInfo,
 };
 use std::time::Instant;
+use tokio::sync::oneshot;
 
 /// Transmissions of a release command (TS 24.501, 6.3.3.5 a).
 const MAX_TRANSMISSIONS: u8 = 5;
@@ -97,8 +102,8 @@ pub async fn retransmit_command(session: &mut Session) -> bool {
     is_sent
 }
 
-/// Releases the N4 sessions, and the charging session with the last usage.
-async fn release_user_plane(session: &mut Session) {
+/// Releases the N4 sessions. Returns the usage since the last report.
+async fn release_n4_sessions(session: &mut Session) -> Usage {
     let mut usage = Usage::default();
     forwarding_release::release(session).await;
     for (bit, at) in session.user_plane.path().into_iter().flat_map(|path| path.all()) {
@@ -113,24 +118,59 @@ async fn release_user_plane(session: &mut Session) {
     }
     session.user_plane.n4 = N4Sessions::None;
     session.permits.clear();
-    charging_session::terminate(session, usage).await;
+    usage
+}
+
+/// Releases the N4 sessions, and the charging session with the last usage.
+async fn release_user_plane(session: &mut Session) {
+    let usage = release_n4_sessions(session).await;
+    let charging = session.charging.take();
+    charging_session::terminate(session, charging, usage).await;
 }
 
 /// Releases all resources of the session, and notifies the AMF if `notify_amf` is set. A failed
 /// step does not stop the others.
 pub async fn finish(session: &mut Session, notify_amf: bool) {
-    finish_as_reported(session, notify_amf, None).await;
+    let started = Instant::now();
+    let usage = release_n4_sessions(session).await;
+    let is_last = session.smf.sessions.begin_end(session.reference);
+    release_contexts(session, usage, is_last, None).await;
+    if notify_amf {
+        notify_release(session).await;
+    }
+    released(session, started);
 }
 
-/// [`finish`] with what the AMF reports of the UE, which the PCF gets.
-pub async fn finish_as_reported(
+/// Releases the session at the request of the AMF, which gets the response as soon as the user
+/// plane is released: PCF and UDM follow (TS 23.502, 4.2.2.3.2, steps 3 to 5c), and so does the CHF
+/// (TS 32.255, 5.2.2.2.4). The session stays in the table and in the context store until they have
+/// answered: a new session of the UE waits for that, and a restart does not lose it. `reported` is
+/// what the AMF reports of the UE, which the PCF gets.
+pub async fn by_amf(
     session: &mut Session,
-    notify_amf: bool,
     reported: Option<&SmContextReleaseData>,
+    response: oneshot::Sender<()>,
 ) {
     let started = Instant::now();
-    release_user_plane(session).await;
+    let usage = release_n4_sessions(session).await;
+    let is_last = session.smf.sessions.begin_end(session.reference);
+    let _ = response.send(());
+    // The response precedes the requests.
+    tokio::task::yield_now().await;
+    release_contexts(session, usage, is_last, reported).await;
+    released(session, started);
+}
+
+/// Releases the contexts of the session at PCF, CHF and UDM, concurrently, and then its addresses.
+/// `is_last`: it is the UE's last session.
+async fn release_contexts(
+    session: &mut Session,
+    usage: Usage,
+    is_last: bool,
+    reported: Option<&SmContextReleaseData>,
+) {
     let policy = session.policy.take();
+    let charging = session.charging.take();
     let was_registered = std::mem::take(&mut session.udm.is_registered);
     let session = &*session;
     let (supi, id) = (&session.supi, session.id);
@@ -143,18 +183,24 @@ pub async fn finish_as_reported(
         }
     };
     let udm = async {
-        sm_subscription_data::unsubscribe(session).await;
-        if was_registered && let Err(problem) = smf_registration::deregister(session).await {
+        if is_last {
+            sm_subscription_data::unsubscribe(session).await;
+        }
+        // The registration of a newer session with the same identity has replaced this one's.
+        if was_registered
+            && session.smf.sessions.is_newest(session.reference)
+            && let Err(problem) = smf_registration::deregister(session).await
+        {
             tracing::debug!(%supi, session = id, %problem, "deregistration at UDM failed");
         }
     };
-    tokio::join!(policy, udm);
+    tokio::join!(policy, charging_session::terminate(session, charging, usage), udm);
     session.smf.pools.release(&session.dnn, &session.parameters.addresses);
-    if notify_amf {
-        notify_release(session).await;
-    }
+}
+
+fn released(session: &Session, started: Instant) {
     metrics::procedure("pdu_session_release", "ok", started);
-    tracing::info!(%supi, session = id, "PDU session released");
+    tracing::info!(supi = %session.supi, session = session.id, "PDU session released");
 }
 
 /// Nsmf_PDUSession_SMContextStatusNotify.

@@ -66,12 +66,9 @@ pub async fn subscribe(session: &mut Session) {
     }
 }
 
-/// Nudm_SDM_Unsubscribe, with the UE's last session: all its sessions share one subscription.
+/// Nudm_SDM_Unsubscribe, for the UE's last session: all its sessions share one subscription.
 pub async fn unsubscribe(session: &Session) {
     let Some(id) = &session.udm.sdm_subscription else { return };
-    if session.smf.sessions.of_ue(&session.supi).len() > 1 {
-        return;
-    }
     let ended: Result<(), Problem> =
         async { udm(&session.smf, &session.supi).await?.unsubscribe(&session.supi, id).await }
             .await;
