@@ -3,6 +3,7 @@ use super::core::{Core, ue};
 use super::script::Script;
 use martlet_nf::{NetworkFunction, NfContext, StartError};
 use martlet_pcf::Pcf;
+use martlet_ran::RegistrationType;
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnssf_ns_selection::{
@@ -50,12 +51,16 @@ impl NetworkFunction for WithoutSubscribe {
 
 const SUBSCRIBE: (&str, &str) = ("nudm-sdm", "Subscribe");
 
+const GET: &str = "GetDataSets";
+const REGISTER: &str = "3GppRegistration";
+const CREATE_POLICY: &str = "CreateIndividualAMPolicyAssociation";
 const DELETE_POLICY: &str = "DeleteIndividualAMPolicyAssociation";
 const RELEASE: &str = "ReleaseSmContext";
 
-/// A core whose PCF and SMF follow a script.
+/// A core whose UDM, PCF and SMF follow a script.
 async fn scripted(change: impl FnOnce(&mut crate::AmfConfig)) -> (Core, Arc<Script>) {
     let (core, script) = (Core::start_with(change).await, Script::new());
+    core.start_scripted::<Udm>(12, &script).await;
     core.start_scripted::<Pcf>(14, &script).await;
     core.replace(16, script.routes(core.smf.routes()));
     (core, script)
@@ -97,6 +102,46 @@ async fn a_registration_succeeds_without_a_subscription_to_changes() {
     core.wait_for((1, 1, 1)).await;
     ue_1.deregister().await.unwrap();
     core.wait_for((1, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn the_subscription_is_read_during_security_mode_control() {
+    let (core, script) = scripted(|_| {}).await;
+    let gnb = core.gnb().await;
+    gnb.new_ue(ue(1)).unwrap().register().await.unwrap();
+    assert_eq!(script.arrived(&[GET, REGISTER]), [GET, REGISTER]);
+}
+
+#[tokio::test]
+async fn a_ue_that_rejects_the_security_mode_is_not_registered_at_the_udm() {
+    use crate::config::IntegrityName::NIA0;
+    let (core, script) = scripted(|config| config.security.integrity = vec![NIA0]).await;
+    script.hold(GET);
+    let gnb = core.gnb().await;
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    // The UE rejects NIA0.
+    ue_1.register_as(RegistrationType::EmergencyRegistration).await.unwrap_err();
+    core.wait_for((0, 0, 0)).await;
+    script.release();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(script.arrived(&[GET, REGISTER, CREATE_POLICY]), [GET]);
+    assert_eq!(script.answers(GET), [0_u16; 0], "the request was cancelled");
+}
+
+#[tokio::test]
+async fn a_ue_is_rejected_if_its_subscription_is_not_read() {
+    let (core, script) = scripted(|_| {}).await;
+    let gnb = core.gnb().await;
+    let failures = [(403, "ROAMING_NOT_ALLOWED", 11), (404, "USER_NOT_FOUND", 3), (503, "-", 22)];
+    for (n, (status, problem, cause)) in (1..).zip(failures) {
+        script.fail(GET, status, problem);
+        let rejected = gnb.new_ue(ue(n)).unwrap().register().await.unwrap_err();
+        assert_eq!(rejected.cause(), Some(cause), "{rejected}");
+        script.succeed();
+    }
+    assert_eq!(script.answers(REGISTER).len(), 3, "the UDM registers the AMF as before");
+    assert_eq!(script.arrived(&[CREATE_POLICY]), [""; 0]);
+    gnb.new_ue(ue(4)).unwrap().register().await.unwrap();
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@
 //! UE -> AMF       REGISTRATION REQUEST
 //! AMF <-> old AMF UEContextTransfer                          steps 4, 5 and 10
 //! AMF <-> UE      identification, authentication, security   steps 6 to 9
-//! AMF -> UDM      registration and subscription data         step 14
+//! AMF -> UDM      subscription data, beside security         step 14b
+//! AMF -> UDM      registration                               step 14a
 //! AMF -> NSSF     slice selection, unless its last answer holds
 //! AMF -> UDM      subscription to changes                    step 14c
 //! AMF -> PCF      AM policy association                      step 16
@@ -111,8 +112,9 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     let derived = taken.as_mut().and_then(|taken| taken.derived.take());
     let derived = derived.filter(|_| !(initial && ue.amf.config.security.always_authenticate));
     let verified = access.is_some() || derived.is_some();
+    let mut reading = None;
     if access.is_none() {
-        let complete = verify(ue, &request, derived, &inbound).await;
+        let complete = verify(ue, &request, derived, &inbound, &mut reading).await;
         if let (Err(_), Some(taken)) = (&complete, &taken) {
             taken.reject(ue).await;
         }
@@ -164,7 +166,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     // Subscription, slices and policy (steps 14 to 16).
     let retrieve = !verified || ue.registration.subscription.is_none();
     if retrieve {
-        subscription_retrieval::run(ue, initial).await?;
+        subscription_retrieval::run_with(ue, initial, reading).await?;
     }
     subscription_retrieval::check_area(ue)?;
     let requested = request.requested_nssai.as_ref().map(identifiers::slices);
@@ -219,12 +221,14 @@ fn check_limit(ue: &mut Ue) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Verifies the UE by a K_AMF derived for this AMF, or by authentication.
+/// Verifies the UE by a K_AMF derived for this AMF, or by authentication. After the latter its
+/// subscription is being read.
 async fn verify(
     ue: &mut Ue,
     request: &NasRegistrationRequest,
     derived: Option<(KAmf, u8)>,
     inbound: &Inbound,
+    reading: &mut Option<subscription_retrieval::Reading>,
 ) -> Result<security_mode_control::Complete, Stop> {
     let emergency = request.fgs_registration_type.registration_type()
         == Some(RegistrationType::EmergencyRegistration);
@@ -235,6 +239,7 @@ async fn verify(
     }
     identification::identify(ue, request).await?;
     let keys = authentication::run(ue, request.ngksi.key_set_identifier()).await?;
+    *reading = subscription_retrieval::begin_reading(ue);
     security_mode_control::run(ue, keys, repeat, emergency).await
 }
 

@@ -1,7 +1,8 @@
 //! Registration at the UDM and subscription retrieval (TS 23.502, 4.2.2.2.2, steps 14a to 14c).
 //!
 //! ```text
-//! AMF -> UDM  Nudm_UECM_Registration, Nudm_SDM_Get (concurrent)
+//! AMF -> UDM  Nudm_SDM_Get, concurrent with security mode control after an authentication
+//! AMF -> UDM  Nudm_UECM_Registration, concurrent with Nudm_SDM_Get
 //! AMF -> UDM  Nudm_SDM_Subscribe, concurrent with what follows
 //! ```
 use crate::served::{Tai, plmn_to_sbi};
@@ -15,17 +16,38 @@ use martlet_sbi_api::nudm_sdm::{
 use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, ImsVoPs};
 use martlet_sbi_api::{Json, TextList};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
+
+/// The age up to which subscription data that were read during security mode control are used.
+/// There is no subscription to their changes yet, and a UE may answer late.
+const MAX_AGE: Duration = Duration::from_secs(2);
 
 /// Registers the AMF and reads the subscription, concurrently. [`subscribe`] follows.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
+    run_with(ue, initial, None).await
+}
+
+/// As [`run`], with the data of a request that [`begin_reading`] has sent.
+pub(crate) async fn run_with(
+    ue: &mut Ue,
+    initial: bool,
+    reading: Option<Reading>,
+) -> Result<(), Stop> {
     let Some(supi) = ue.identity.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
     let before = ue
         .registration
         .subscription
         .take()
         .and_then(|subscription| subscription.sdm_subscription.clone());
-    let (registered, data) = tokio::join!(register(ue, &supi, initial), read(ue, &supi));
+    let reading = reading.filter(|reading| reading.started.elapsed() < MAX_AGE);
+    let data = async {
+        match reading {
+            Some(reading) => reading.finish().await,
+            None => read(ue, &supi).await,
+        }
+    };
+    let (registered, data) = tokio::join!(register(ue, &supi, initial), data);
     registered.map_err(|problem| refused(ue, &problem, "registration at the UDM failed"))?;
     let data = data.map_err(|problem| refused(ue, &problem, "subscription data request failed"))?;
     let Some(access) = data.am_data else {
@@ -70,13 +92,48 @@ async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
 
 /// Access and mobility data and SMF selection data in one Nudm_SDM_Get.
 async fn read(ue: &Ue, supi: &Supi) -> Result<SubscriptionDataSets, Problem> {
+    ue.amf.sdm(supi).await?.get_data_sets(supi, data_sets(ue)).await
+}
+
+/// The query of [`read`].
+fn data_sets(ue: &Ue) -> DataSetsQuery {
     let plmn = plmn_to_sbi(ue.guami().plmn);
-    let query = DataSetsQuery {
+    DataSetsQuery {
         dataset_names: Some(TextList(vec![DataSetName::Am, DataSetName::SmfSel])),
         plmn_id: Some(Json(plmn.into())),
         ..Default::default()
-    };
-    ue.amf.sdm(supi).await?.get_data_sets(supi, query).await
+    }
+}
+
+/// A Nudm_SDM_Get in progress. A drop cancels it.
+pub(crate) struct Reading {
+    task: JoinHandle<Result<SubscriptionDataSets, Problem>>,
+    started: Instant,
+}
+
+impl Reading {
+    async fn finish(mut self) -> Result<SubscriptionDataSets, Problem> {
+        let read = (&mut self.task).await;
+        read.unwrap_or_else(|error| Err(Problem::system_failure(error.to_string())))
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Begins Nudm_SDM_Get for an authenticated SUPI (TS 33.501, 6.1.3.2), for [`run_with`]. It only
+/// reads: Nudm_UECM_Registration follows security mode control (TS 23.502, 4.2.2.2.2, steps 9 and
+/// 14a). `None` for a UE that the context limit will reject.
+pub(crate) fn begin_reading(ue: &Ue) -> Option<Reading> {
+    let supi = ue.identity.supi.clone().filter(|_| !ue.admission.over_limit)?;
+    let (amf, query) = (ue.amf.clone(), data_sets(ue));
+    let task = trace::spawn(trace::Origin::here(), async move {
+        amf.sdm(&supi).await?.get_data_sets(&supi, query).await
+    });
+    Some(Reading { task, started: Instant::now() })
 }
 
 /// A Nudm_SDM_Subscribe in progress.
