@@ -3,7 +3,7 @@ use super::core::{Core, ue};
 use super::script::Script;
 use martlet_nf::{NetworkFunction, NfContext, StartError};
 use martlet_pcf::Pcf;
-use martlet_ran::RegistrationType;
+use martlet_ran::{RegistrationType, UeError};
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnssf_ns_selection::{
@@ -142,6 +142,62 @@ async fn a_ue_is_rejected_if_its_subscription_is_not_read() {
     assert_eq!(script.answers(REGISTER).len(), 3, "the UDM registers the AMF as before");
     assert_eq!(script.arrived(&[CREATE_POLICY]), [""; 0]);
     gnb.new_ue(ue(4)).unwrap().register().await.unwrap();
+}
+
+/// Runs a registration until these requests have arrived, of which one is held. Returns its result.
+async fn register_beside(core: &Core, script: &Script, held: &'static str) -> Result<(), UeError> {
+    let gnb = core.gnb().await;
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    script.hold(held);
+    let registering = tokio::spawn(async move { ue_1.register().await.map(|_| ue_1) });
+    script.wait_for(REGISTER).await;
+    script.wait_for(CREATE_POLICY).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!registering.is_finished(), "the UE waits for {held}");
+    script.release();
+    let ue_1 = registering.await.unwrap()?;
+    core.wait_for((1, 1, 1)).await;
+    ue_1.deregister().await
+}
+
+#[tokio::test]
+async fn the_pcf_is_asked_while_the_udm_registers_the_amf() {
+    for held in [REGISTER, CREATE_POLICY] {
+        let (core, script) = scripted(|_| {}).await;
+        register_beside(&core, &script, held).await.unwrap();
+        assert_eq!(script.answers(DELETE_POLICY), [204]);
+    }
+}
+
+#[tokio::test]
+async fn a_registration_that_the_udm_rejects_leaves_no_policy_association() {
+    let (core, script) = scripted(|_| {}).await;
+    let gnb = core.gnb().await;
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    script.fail(REGISTER, 403, "ROAMING_NOT_ALLOWED");
+    script.hold(REGISTER);
+    let registering = tokio::spawn(async move { ue_1.register().await });
+    script.wait_for(CREATE_POLICY).await;
+    script.release();
+    // The association is deleted before the UE is rejected, not with its context.
+    script.hold(DELETE_POLICY);
+    script.wait_for(DELETE_POLICY).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!registering.is_finished(), "the UE is rejected early");
+    script.release();
+    let rejected = registering.await.unwrap().unwrap_err();
+    assert_eq!(rejected.cause(), Some(11), "{rejected}");
+    assert_eq!(script.answers(DELETE_POLICY), [204]);
+    assert_eq!(script.arrived(&[SUBSCRIBE.1]), [""; 0]);
+    assert_eq!(core.counts().1, 0, "the UE is not registered");
+}
+
+#[tokio::test]
+async fn a_registration_succeeds_without_a_policy_association() {
+    let (core, script) = scripted(|_| {}).await;
+    script.fail(CREATE_POLICY, 503, "NF_CONGESTION");
+    register_beside(&core, &script, REGISTER).await.unwrap();
+    assert_eq!(script.arrived(&[DELETE_POLICY]), [""; 0]);
 }
 
 #[tokio::test]

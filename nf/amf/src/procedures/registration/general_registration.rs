@@ -5,14 +5,16 @@
 //! AMF <-> old AMF UEContextTransfer                          steps 4, 5 and 10
 //! AMF <-> UE      identification, authentication, security   steps 6 to 9
 //! AMF -> UDM      subscription data, beside security         step 14b
-//! AMF -> UDM      registration                               step 14a
+//! AMF -> UDM      registration, beside the next two          step 14a
 //! AMF -> NSSF     slice selection, unless its last answer holds
-//! AMF -> UDM      subscription to changes                    step 14c
 //! AMF -> PCF      AM policy association                      step 16
+//! AMF -> UDM      subscription to changes                    step 14c
 //! AMF -> UE       REGISTRATION ACCEPT                        step 21
 //! UE -> AMF       REGISTRATION COMPLETE                      step 22
 //! ```
 use super::back_off::back_off;
+use super::slice_selection::Selected;
+use super::subscription_retrieval::{Reading, Registering};
 use super::{
     am_policy_association, amf_reallocation, authentication, configuration_update, identification,
     implicit_deregistration, registration_accept, security_mode_control, slice_selection,
@@ -23,6 +25,7 @@ use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
 use crate::procedures::session::pdu_session_resource_release;
 use crate::ue::{Reallocation, Reject, Stop, Ue, count};
+use martlet_nas::identifiers::Slice;
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject,
@@ -163,33 +166,38 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         }
     }
 
-    // Subscription, slices and policy (steps 14 to 16).
+    // Subscription, slices and policy (steps 14 to 16), beside the registration at the UDM. The UE
+    // gets no answer before that has ended.
     let retrieve = !verified || ue.registration.subscription.is_none();
-    if retrieve {
-        subscription_retrieval::run_with(ue, initial, reading).await?;
-    }
-    subscription_retrieval::check_area(ue)?;
+    let before = Before::of(ue);
+    let mut registering = match retrieve {
+        true => Some(subscription_retrieval::register(ue, initial)?),
+        false => None,
+    };
     let requested = request.requested_nssai.as_ref().map(identifiers::slices);
     // A rerouted registration is not rerouted again.
     let may_reroute =
         !matches!(ue.reallocation, Reallocation::ReceivedFromAmf | Reallocation::ReroutedByRan);
-    let slices = match slice_selection::run(ue, requested.clone(), may_reroute).await {
-        Err(Stop::Reroute(set)) => {
-            match amf_reallocation::run(ue, &request, access, &set, via_ran_possible).await {
-                Ok(()) => return Err(Stop::Abandoned("rerouted")),
-                Err(_) => slice_selection::run(ue, requested, false).await?,
-            }
-        }
-        selected => selected?,
-    };
-    // Soon after the registration at the UDM, so that the UDR commits both at once.
-    let subscribing = retrieve.then(|| subscription_retrieval::subscribe(ue)).flatten();
-    if ue.registration.policy.is_none() {
+    let reading = retrieve.then_some(reading);
+    let mut selected = select(ue, reading, requested.clone(), may_reroute).await;
+    if let Err(Stop::Reroute(set)) = &selected {
+        let set = set.clone();
+        // The other AMF registers at the UDM after this one.
+        registered(ue, registering.take(), &before).await?;
+        selected = match amf_reallocation::run(ue, &request, access, &set, via_ran_possible).await {
+            Ok(()) => return Err(Stop::Abandoned("rerouted")),
+            Err(_) => slice_selection::run(ue, requested, false).await,
+        };
+    }
+    if selected.is_ok() && ue.registration.policy.is_none() {
         am_policy_association::create(ue).await;
     }
+    registered(ue, registering, &before).await?;
+    let mut slices = selected?;
+    // Soon after the registration at the UDM, so that the UDR commits both at once.
+    let subscribing = retrieve.then(|| subscription_retrieval::subscribe(ue)).flatten();
 
     // Accept, with pending subscription changes (steps 21 and 22).
-    let mut slices = slices;
     if ue.registration.due.slices && slices.configured.is_empty() {
         slices.configured = slice_selection::configured(ue);
     }
@@ -199,6 +207,59 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     accepted?;
     ue.registration.due = Default::default();
     configuration_update::run(ue).await
+}
+
+/// Reads the subscription, if it has to be read, and selects the slices by it. `retrieve` contains
+/// the request in progress, if there is one.
+async fn select(
+    ue: &mut Ue,
+    retrieve: Option<Option<Reading>>,
+    requested: Option<Vec<Slice>>,
+    may_reroute: bool,
+) -> Result<Selected, Stop> {
+    if let Some(reading) = retrieve {
+        subscription_retrieval::retrieve(ue, reading).await?;
+    }
+    subscription_retrieval::check_area(ue)?;
+    slice_selection::run(ue, requested, may_reroute).await
+}
+
+/// What a registration changes while it is in progress at the UDM.
+struct Before {
+    t3512: u32,
+    allowed: Vec<Slice>,
+    had_policy: bool,
+}
+
+impl Before {
+    fn of(ue: &Ue) -> Self {
+        let registration = &ue.registration;
+        Before {
+            t3512: registration.t3512,
+            allowed: registration.allowed.clone(),
+            had_policy: registration.policy.is_some(),
+        }
+    }
+}
+
+/// Waits for the registration at the UDM, if there is one. If it fails, the policy association that
+/// was created beside it is deleted, and the subscription is unknown.
+async fn registered(
+    ue: &mut Ue,
+    registering: Option<Registering>,
+    before: &Before,
+) -> Result<(), Stop> {
+    let Some(registering) = registering else { return Ok(()) };
+    let outcome = subscription_retrieval::registered(ue, registering).await;
+    if outcome.is_err() {
+        ue.registration.subscription = None;
+        ue.registration.t3512 = before.t3512;
+        ue.registration.allowed = before.allowed.clone();
+        if !before.had_policy {
+            am_policy_association::delete(ue).await;
+        }
+    }
+    outcome
 }
 
 /// Checks the context limit. A context that replaces an older one of the same UE is always
@@ -228,7 +289,7 @@ async fn verify(
     request: &NasRegistrationRequest,
     derived: Option<(KAmf, u8)>,
     inbound: &Inbound,
-    reading: &mut Option<subscription_retrieval::Reading>,
+    reading: &mut Option<Reading>,
 ) -> Result<security_mode_control::Complete, Stop> {
     let emergency = request.fgs_registration_type.registration_type()
         == Some(RegistrationType::EmergencyRegistration);

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! AMF -> UDM  Nudm_SDM_Get, concurrent with security mode control after an authentication
-//! AMF -> UDM  Nudm_UECM_Registration, concurrent with Nudm_SDM_Get
+//! AMF -> UDM  Nudm_UECM_Registration, concurrent with Nudm_SDM_Get, NSSF and PCF
 //! AMF -> UDM  Nudm_SDM_Subscribe, concurrent with what follows
 //! ```
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
 use martlet_nas::GmmCause;
 use martlet_sbi::{Problem, path_segment, trace};
-use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType, Supi};
+use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType};
 use martlet_sbi_api::nudm_sdm::{
     DataSetName, DataSetsQuery, SdmSubscription, SubscriptionDataSets,
 };
@@ -25,37 +25,41 @@ const MAX_AGE: Duration = Duration::from_secs(2);
 
 /// Registers the AMF and reads the subscription, concurrently. [`subscribe`] follows.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
-    run_with(ue, initial, None).await
+    let registering = register(ue, initial)?;
+    let former = forget(ue);
+    let data = read(ue).await;
+    registered(ue, registering).await?;
+    store(ue, data, former)
 }
 
-/// As [`run`], with the data of a request that [`begin_reading`] has sent.
-pub(crate) async fn run_with(
-    ue: &mut Ue,
-    initial: bool,
-    reading: Option<Reading>,
-) -> Result<(), Stop> {
-    let Some(supi) = ue.identity.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
-    let before = ue
-        .registration
-        .subscription
-        .take()
-        .and_then(|subscription| subscription.sdm_subscription.clone());
-    let reading = reading.filter(|reading| reading.started.elapsed() < MAX_AGE);
-    let data = async {
-        match reading {
-            Some(reading) => reading.finish().await,
-            None => read(ue, &supi).await,
-        }
+/// Reads the subscription: waits for the request that [`begin_reading`] has sent, or sends one.
+pub(crate) async fn retrieve(ue: &mut Ue, reading: Option<Reading>) -> Result<(), Stop> {
+    let former = forget(ue);
+    let data = match reading.filter(|reading| reading.started.elapsed() < MAX_AGE) {
+        Some(reading) => reading.finish().await,
+        None => read(ue).await,
     };
-    let (registered, data) = tokio::join!(register(ue, &supi, initial), data);
-    registered.map_err(|problem| refused(ue, &problem, "registration at the UDM failed"))?;
+    store(ue, data, former)
+}
+
+/// Removes the subscription data. Returns the identity of the subscription to their changes.
+fn forget(ue: &mut Ue) -> Option<String> {
+    let former = ue.registration.subscription.take();
+    former.and_then(|former| former.sdm_subscription.clone())
+}
+
+fn store(
+    ue: &mut Ue,
+    data: Result<SubscriptionDataSets, Problem>,
+    sdm_subscription: Option<String>,
+) -> Result<(), Stop> {
     let data = data.map_err(|problem| refused(ue, &problem, "subscription data request failed"))?;
     let Some(access) = data.am_data else {
         return Err(Stop::reject(GmmCause::FiveGsServicesNotAllowed));
     };
     ue.registration.t3512 = access.subs_reg_timer.unwrap_or(ue.amf.config.timers.t3512_s);
     let smf_selection = data.smf_sel_data.unwrap_or_default();
-    let subscription = ue.amf.subscriptions.subscription(access, smf_selection, before);
+    let subscription = ue.amf.subscriptions.subscription(access, smf_selection, sdm_subscription);
     ue.registration.subscription = Some(Arc::new(subscription));
     Ok(())
 }
@@ -73,12 +77,16 @@ pub(crate) async fn of_new_amf(ue: &mut Ue) {
     subscribed(ue, subscribing).await;
 }
 
-/// Nudm_UECM_Registration.
-async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
+/// A Nudm_UECM_Registration in progress.
+pub(crate) struct Registering(JoinHandle<Result<(), Problem>>);
+
+/// Begins Nudm_UECM_Registration. [`registered`] waits for its end.
+pub(crate) fn register(ue: &Ue, initial: bool) -> Result<Registering, Stop> {
+    let Some(supi) = ue.identity.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
     let root = ue.amf.context.api_root();
     let mut registration = Amf3GppAccessRegistration::new(
         ue.amf.instance_id.clone(),
-        format!("{root}/namf-callback/v1/deregistration/{}", path_segment(supi)),
+        format!("{root}/namf-callback/v1/deregistration/{}", path_segment(&supi)),
         ue.guami().sbi.clone(),
         RatType::Nr,
     );
@@ -87,11 +95,28 @@ async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
     registration.ims_vo_ps = Some(ImsVoPs::HomogeneousNonSupport);
     registration.registration_time = Some(DateTime::now());
     registration.supi = Some(supi.clone());
-    ue.amf.uecm(supi).await?.registration_3gpp(supi, registration).await.map(|_| ())
+    let amf = ue.amf.clone();
+    Ok(Registering(trace::spawn(trace::Origin::here(), async move {
+        amf.uecm(&supi).await?.registration_3gpp(&supi, registration).await.map(|_| ())
+    })))
+}
+
+/// Waits for the end of Nudm_UECM_Registration.
+pub(crate) async fn registered(ue: &Ue, mut registering: Registering) -> Result<(), Stop> {
+    finished(&mut registering.0)
+        .await
+        .map_err(|problem| refused(ue, &problem, "registration at the UDM failed"))
+}
+
+async fn finished<T>(task: &mut JoinHandle<Result<T, Problem>>) -> Result<T, Problem> {
+    task.await.unwrap_or_else(|error| Err(Problem::system_failure(error.to_string())))
 }
 
 /// Access and mobility data and SMF selection data in one Nudm_SDM_Get.
-async fn read(ue: &Ue, supi: &Supi) -> Result<SubscriptionDataSets, Problem> {
+async fn read(ue: &Ue) -> Result<SubscriptionDataSets, Problem> {
+    let Some(supi) = &ue.identity.supi else {
+        return Err(Problem::system_failure("the UE has no SUPI"));
+    };
     ue.amf.sdm(supi).await?.get_data_sets(supi, data_sets(ue)).await
 }
 
@@ -113,8 +138,7 @@ pub(crate) struct Reading {
 
 impl Reading {
     async fn finish(mut self) -> Result<SubscriptionDataSets, Problem> {
-        let read = (&mut self.task).await;
-        read.unwrap_or_else(|error| Err(Problem::system_failure(error.to_string())))
+        finished(&mut self.task).await
     }
 }
 
@@ -124,7 +148,7 @@ impl Drop for Reading {
     }
 }
 
-/// Begins Nudm_SDM_Get for an authenticated SUPI (TS 33.501, 6.1.3.2), for [`run_with`]. It only
+/// Begins Nudm_SDM_Get for an authenticated SUPI (TS 33.501, 6.1.3.2), for [`retrieve`]. It only
 /// reads: Nudm_UECM_Registration follows security mode control (TS 23.502, 4.2.2.2.2, steps 9 and
 /// 14a). `None` for a UE that the context limit will reject.
 pub(crate) fn begin_reading(ue: &Ue) -> Option<Reading> {
