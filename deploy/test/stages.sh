@@ -81,7 +81,7 @@ stages=(
     "build:everything that the tests need"
     "packages:the Debian package is made, and its files and its SBOM checked"
     "docs:the documentation site is built with its reference, and its links are checked"
-    "instructions:instructions of codecs and calls are counted, and compared with the stored counts"
+    "instructions:instructions of codecs are counted, and compared with the stored counts"
     "workspace:all tests, with the kernel datapath"
     "xdp:call flows again, with another SBI binding of each and the XDP datapath"
     "switch:call flows of sessions, with a programmable switch"
