@@ -232,10 +232,15 @@ class Testbed:
         self.core = None
 
     def forget_functions(self):
-        """Stops the core. Its NRF forgets functions of others, which may not have deregistered."""
+        """Stops the core, which forgets what earlier cases left.
+
+        Functions of others may not have deregistered at its NRF. UEs and sessions that the core
+        would restore make requests at its start, while a function of another vendor is not ready.
+        """
         self.stop_core()
-        for file in self.folder.glob("martlet.nrf.db*"):
-            file.unlink()
+        for function in ("nrf", "amf", "smf", "chf"):
+            for file in self.folder.glob(f"martlet.{function}.db*"):
+                file.unlink()
 
     def start_mongodb(self, mongod, address):
         """Starts MongoDB in the core's namespace, with an empty database."""

@@ -49,16 +49,20 @@ class Pages(unittest.TestCase):
 class Matrices(unittest.TestCase):
     """The page that the command writes."""
 
-    def test_the_nrf_knows_no_function_of_an_earlier_case(self):
+    def test_the_core_knows_no_function_ue_or_session_of_an_earlier_case(self):
         smf = next(vendor for vendor in VENDORS if vendor.name == "free5GC SMF")
         testbed = Replay({})
-        old = testbed.folder / "martlet.nrf.db-wal"
-        old.write_text("an SMF")
+        names = ("nrf.db-wal", "amf.db", "smf.db")
+        old = [testbed.folder / f"martlet.{name}" for name in names]
+        subscribers = testbed.folder / "martlet.db"
+        for file in [*old, subscribers]:
+            file.write_text("of an earlier case")
         testbed.play(smf(testbed, {"smf": "smf"}), CASES[0])
-        self.assertTrue(old.exists())
+        self.assertTrue(all(file.exists() for file in old))
         deregistration = next(case for case in CASES if case.name == "deregistration")
         testbed.play(smf(testbed, {"smf": "smf"}), deregistration)
-        self.assertFalse(old.exists())
+        self.assertFalse(any(file.exists() for file in old))
+        self.assertTrue(subscribers.exists())
 
     def test_verdicts_and_causes_are_written(self):
         failed = {"verdict": "failed", "why": "ue: no 'x'", "who": "UE"}
