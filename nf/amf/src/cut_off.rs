@@ -77,6 +77,7 @@ async fn another_serves(amf: &Amf) -> bool {
     let query = SearchQuery {
         target_nf_type: Some(NfType::Amf),
         requester_nf_type: Some(NfType::Amf),
+        requester_nf_instance_id: Some(amf.instance_id.clone()),
         amf_region_id: Some(guami.sbi.amf_id.region_id()),
         amf_set_id: Some(guami.sbi.amf_id.set_id()),
         ..Default::default()

@@ -93,7 +93,9 @@ impl NfContext {
         let selection = Arc::new(NrfSelection::new(to_nrf.clone(), nrf_roots));
         let plain = Peer::new(selection.clone(), nrf_root.clone(), &user_agent, policy);
         let discovery = Arc::new(
-            Discovery::new(nf_type.clone(), plain.clone(), root.clone()).strict(config.strict),
+            Discovery::new(nf_type.clone(), plain.clone(), root.clone())
+                .of_instance(&instance_id)
+                .strict(config.strict),
         );
         let profiles = Profiles::new(plain.clone(), nf_type.clone(), config.strict);
         let callbacks = Arc::new(Callbacks::new(profiles.clone(), config.callbacks_allow.clone()));

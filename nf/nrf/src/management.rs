@@ -213,7 +213,7 @@ impl NfManagement for Nrf {
         let id = held.subscription_id.as_deref().unwrap_or_default();
         self.persist_subscription(id);
         let location = format!("{}/nnrf-nfm/v1/subscriptions/{id}", self.context.api_root());
-        Ok(Created { location, body: held })
+        Ok(Created { location, body: shown(held) })
     }
 
     async fn update_subscription(
@@ -244,7 +244,7 @@ impl NfManagement for Nrf {
         Ok(if patched.validity_time == asked {
             StatusReply::no_content()
         } else {
-            StatusReply::ok(patched)
+            StatusReply::ok(shown(patched))
         })
     }
 
@@ -262,6 +262,18 @@ impl NfManagement for Nrf {
         }
     }
 }
+
+/// A subscription as the consumer gets it: with the NRF's features in place of its own.
+fn shown(data: SubscriptionData) -> SubscriptionData {
+    SubscriptionData {
+        requester_features: None,
+        nrf_supported_features: Some(SERVICE_MAP.into()),
+        ..data
+    }
+}
+
+/// The feature "Service-Map" (TS 29.510, 6.1.9).
+const SERVICE_MAP: &str = "1";
 
 impl Nrf {
     /// Host and port of a notification URI, if a registered function is there.

@@ -21,8 +21,8 @@ static NOTIFICATIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
 impl Nrf {
     /// Notifies the subscribers in the background.
     pub(crate) fn notify(&self, event: NotificationEventType, profile: &NfProfile) {
-        let uris = self.state().subscriptions.subscribers_of(&event, profile, Instant::now());
-        if uris.is_empty() {
+        let notified = self.state().subscriptions.subscribers_of(&event, profile, Instant::now());
+        if notified.is_empty() {
             return;
         }
         let instance = format!(
@@ -33,9 +33,10 @@ impl Nrf {
         let mut data = NotificationData::new(event, instance);
         // A deregistration carries the profile too, so that the subscriber learns the NF type.
         data.nf_profile = Some(crate::matching::without_authorisation(profile.clone()));
-        for uri in uris {
-            let (client, data) =
-                (NfStatusCallbackClient::new(self.context.callback_peer()), data.clone());
+        for (uri, subscription) in notified {
+            let client = NfStatusCallbackClient::new(self.context.callback_peer());
+            let data =
+                NotificationData { subscription_context: Some(subscription), ..data.clone() };
             martlet_nf::spawn(async move {
                 for attempt in 1..=ATTEMPTS {
                     match client.nf_status_notify(&uri, data.clone()).await {

@@ -1,6 +1,6 @@
 //! Subscriptions to status changes of NF instances (TS 29.510, 5.2.2.5).
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfProfile, NotificationEventType, SubscrCond, SubscriptionData,
+    NfProfile, NotificationEventType, SubscrCond, SubscriptionContext, SubscriptionData,
 };
 use std::collections::BTreeMap;
 use std::fmt;
@@ -136,13 +136,13 @@ impl Subscriptions {
         self.held.len()
     }
 
-    /// The URIs to notify of an event.
+    /// The URIs to notify of an event, each with its subscription.
     pub fn subscribers_of(
         &self,
         event: &NotificationEventType,
         profile: &NfProfile,
         now: Instant,
-    ) -> Vec<String> {
+    ) -> Vec<(String, SubscriptionContext)> {
         let concerned = self.held.values().filter(|held| held.until > now).map(|held| &held.data);
         let concerned = concerned.filter(|data| {
             let wanted = data.req_notif_events.as_ref().is_none_or(|events| events.contains(event));
@@ -152,7 +152,14 @@ impl Subscriptions {
                 && !own
                 && data.subscr_cond.as_ref().is_none_or(|condition| meets(condition, profile))
         });
-        concerned.map(|data| data.nf_status_notification_uri.clone()).collect()
+        let notified = |data: &SubscriptionData| {
+            let context = SubscriptionContext {
+                subscription_id: data.subscription_id.clone().unwrap_or_default(),
+                subscr_cond: data.subscr_cond.clone(),
+            };
+            (data.nf_status_notification_uri.clone(), context)
+        };
+        concerned.map(notified).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use crate::tolerance::Tolerance;
 use api_root::candidate;
 use martlet_interop::SbiQuirk;
 use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams};
+use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use replacement::Members;
@@ -80,6 +81,8 @@ struct State {
 /// The discovery of one function.
 pub(crate) struct Discovery {
     requester: NfType,
+    /// The own `nfInstanceId`.
+    instance: Option<NfInstanceId>,
     nrf: Peer,
     own_root: ApiRoot,
     /// Which deviations of other network functions are refused.
@@ -98,6 +101,7 @@ impl Discovery {
         Discovery {
             tolerance: Tolerance::new(requester.clone(), false),
             requester,
+            instance: None,
             nrf,
             own_root,
             state: Mutex::default(),
@@ -105,6 +109,11 @@ impl Discovery {
             nrf_failed: Notify::new(),
             registered: watch::Sender::new(false),
         }
+    }
+
+    /// The same with the own `nfInstanceId`, which the NRF gets with each request.
+    pub(crate) fn of_instance(self, id: &str) -> Self {
+        Discovery { instance: id.parse().ok(), ..self }
     }
 
     /// The same with `sbi.strict`.
@@ -248,6 +257,7 @@ impl Discovery {
         api: &str,
     ) -> Result<DiscoveryResult, Problem> {
         let is_subscribed = self.subscribed(&target);
+        let query = SearchQuery { requester_nf_instance_id: self.instance.clone(), ..query };
         let result = NfDiscoveryClient::new(nrf.clone()).search_nf_instances(query).await?;
         let mut candidates: Vec<_> =
             result.nf_instances.iter().filter_map(|profile| self.candidate(profile, api)).collect();

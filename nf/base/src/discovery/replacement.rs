@@ -65,6 +65,7 @@ impl Discovery {
         let query = SearchQuery {
             target_nf_type: Some(target),
             requester_nf_type: Some(self.requester.clone()),
+            requester_nf_instance_id: self.instance.clone(),
             target_nf_set_id: Some(binding.set.clone()),
             requester_features: Some(SERVICE_MAP.into()),
             ..Default::default()
@@ -107,6 +108,7 @@ impl Discovery {
         let query = SearchQuery {
             target_nf_type: Some(target.clone()),
             requester_nf_type: Some(self.requester.clone()),
+            requester_nf_instance_id: self.instance.clone(),
             service_names: Some(TextList(vec![service])),
             target_nf_set_id: Some(binding.set.clone()),
             requester_features: Some(SERVICE_MAP.into()),

@@ -3,10 +3,20 @@ use super::Discovery;
 use martlet_interop::SbiQuirk;
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfManagementClient, NfType, NotificationData, SubscrCond, SubscriptionData,
+    NfManagementClient, NfType, NotificationData, NotificationEventType, SubscrCond,
+    SubscriptionData,
 };
 use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCallback};
 use std::sync::Arc;
+
+/// The feature "Service-Map" (TS 29.510, 6.1.9).
+const SERVICE_MAP: &str = "1";
+/// What changes the results of discovery.
+const EVENTS: [NotificationEventType; 3] = [
+    NotificationEventType::NfRegistered,
+    NotificationEventType::NfDeregistered,
+    NotificationEventType::NfProfileChanged,
+];
 
 impl Discovery {
     /// The route of the NRF's status notifications.
@@ -42,6 +52,9 @@ impl Discovery {
             ),
             subscr_cond: Some(SubscrCond::nf_type(target.clone())),
             req_nf_type: Some(self.requester.clone()),
+            req_nf_instance_id: self.instance.clone(),
+            req_notif_events: Some(EVENTS.to_vec()),
+            requester_features: Some(SERVICE_MAP.into()),
             ..Default::default()
         };
         let outcome = NfManagementClient::new(self.nrf.clone()).create_subscription(data).await;

@@ -86,6 +86,8 @@ pub struct NotificationData {
     pub profile_changes: Option<Vec<ChangeItem>>,
     /// Whether it started or stopped to match the condition
     pub condition_event: Option<ConditionEventType>,
+    /// The subscription that is notified
+    pub subscription_context: Option<SubscriptionContext>,
 }
 
 impl NotificationData {
@@ -97,8 +99,20 @@ impl NotificationData {
             nf_profile: None,
             profile_changes: None,
             condition_event: None,
+            subscription_context: None,
         }
     }
+}
+
+/// The subscription of a notification (TS 29.510, 6.1.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionContext {
+    /// ID of the subscription
+    pub subscription_id: String,
+    /// Its condition
+    pub subscr_cond: Option<SubscrCond>,
 }
 
 #[cfg(test)]

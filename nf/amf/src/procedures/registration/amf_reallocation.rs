@@ -118,6 +118,7 @@ async fn reroute_directly(
     let query = SearchQuery {
         target_nf_type: Some(NfType::Amf),
         requester_nf_type: Some(NfType::Amf),
+        requester_nf_instance_id: Some(ue.amf.instance_id.clone()),
         amf_region_id: Some(region.into()),
         amf_set_id: Some(number.into()),
         ..Default::default()
