@@ -1,6 +1,8 @@
 //! Usage and granted quota of a session, by rating group (TS 32.255, 5.2.1).
 use crate::n4::{self, Quota};
 use martlet_pfcp::ie::{UrrId, VolumeMeasurement};
+use martlet_sbi_api::common::{Gpsi, NfInstanceId, Pei, RatType, UserLocation};
+use martlet_sbi_api::nsmf_pdusession::SmContextUpdateData;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,8 +65,54 @@ impl Granted {
     }
 }
 
+/// What the AMF reported of the user of a charging session and of the access (TS 32.255, 6.2.1.2).
+/// Field names are part of the stored format.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChargedAccess {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpsi: Option<Gpsi>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pei: Option<Pei>,
+    /// `nfInstanceId` of the AMF.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amf: Option<NfInstanceId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rat_type: Option<RatType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<UserLocation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+}
+
+impl ChargedAccess {
+    fn is_empty(&self) -> bool {
+        *self == ChargedAccess::default()
+    }
+
+    /// Takes what an AMF reports with an update.
+    pub fn update(&mut self, data: &SmContextUpdateData) {
+        replace(&mut self.pei, &data.pei);
+        replace(&mut self.amf, &data.serving_nf_id);
+        replace(&mut self.rat_type, &data.rat_type);
+        self.set_location(&data.ue_location, &data.ue_time_zone);
+    }
+
+    /// Takes the location and the time zone that an AMF reports.
+    pub fn set_location(&mut self, location: &Option<UserLocation>, time_zone: &Option<String>) {
+        replace(&mut self.location, location);
+        replace(&mut self.time_zone, time_zone);
+    }
+}
+
+/// Replaces a value by a reported one.
+fn replace<T: Clone>(known: &mut Option<T>, reported: &Option<T>) {
+    if reported.is_some() {
+        known.clone_from(reported);
+    }
+}
+
 /// State of a charging session. Field names are part of the stored format.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChargingState {
     /// Identity of the charging session at the CHF.
     pub id: String,
@@ -77,6 +125,9 @@ pub struct ChargingState {
     /// Grants for further rating groups.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<u32, Granted>,
+    /// The user and the access, which each request names.
+    #[serde(default, skip_serializing_if = "ChargedAccess::is_empty")]
+    pub access: ChargedAccess,
 }
 
 impl ChargingState {
@@ -137,6 +188,26 @@ mod tests {
             (Some(n4::DEFAULT_URR), Some(seventh), None)
         );
         assert_eq!(group_of_urr(UrrId(2)), None);
+    }
+
+    #[test]
+    fn an_update_retains_what_it_does_not_report() {
+        // As stored by versions without it.
+        let stored = r#"{"id": "1", "sequence": 2, "started": "", "own":
+            {"quota": null, "last": false, "denied": false}}"#;
+        let mut state: ChargingState = serde_json::from_str(stored).unwrap();
+        assert!(!serde_json::to_string(&state).unwrap().contains("access"));
+        let reported = SmContextUpdateData {
+            rat_type: Some(RatType::Nr),
+            ue_time_zone: Some("+02:00".into()),
+            ..Default::default()
+        };
+        state.access.update(&reported);
+        state.access.update(&SmContextUpdateData::default());
+        state.access.set_location(&None, &Some("+01:00".into()));
+        let text = serde_json::to_string(&state).unwrap();
+        assert!(text.ends_with(r#""access":{"rat_type":"NR","time_zone":"+01:00"}}"#), "{text}");
+        assert_eq!(serde_json::from_str::<ChargingState>(&text).unwrap(), state);
     }
 
     #[test]

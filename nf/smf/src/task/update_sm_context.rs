@@ -42,6 +42,9 @@ async fn dispatch(
 ) -> (UpdateResponse, bool) {
     let data = &body.json;
     anchor_relocation::update_location(session, data.ue_location.as_ref());
+    if let Some(charging) = &mut session.charging {
+        charging.state.access.update(data);
+    }
     let n1 = data.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     let n2 = data.n2_sm_info.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     if let Some(uri) = data.sm_context_status_uri.as_ref().filter(|_| data.serving_nf_id.is_some())

@@ -15,11 +15,11 @@ use crate::n4::Quota;
 use crate::procedures::policy::sm_policy_association::AccessInfo;
 use crate::qos_flows::rating_groups;
 use crate::session::{Session, SessionCharging};
-use crate::usage::{ChargingState, Granted, RatingGroup, Usage, Volumes};
+use crate::usage::{ChargedAccess, ChargingState, Granted, RatingGroup, Usage, Volumes};
 use crate::{Smf, metrics};
 use martlet_interop::SbiQuirk;
 use martlet_sbi::Problem;
-use martlet_sbi_api::common::DateTime;
+use martlet_sbi_api::common::{DateTime, NfInstanceId};
 use martlet_sbi_api::nchf_converged_charging::{
     ChargingDataRequest, ChargingDataResponse, ChfConvergedChargingClient, FinalUnitAction,
     FinalUnitIndication, GrantedUnit, MultipleUnitUsage, NetworkSlicingInfo, NfIdentification,
@@ -95,7 +95,15 @@ async fn request_creation(session: &mut Session, access: &AccessInfo) -> Result<
         .about(&session.supi);
     let chf = ChfConvergedChargingClient::new(peer);
     let started = DateTime::now().to_string();
-    let mut state = ChargingState { sequence: 1, started, ..ChargingState::default() };
+    let access = ChargedAccess {
+        gpsi: access.gpsi.clone(),
+        pei: access.pei.clone(),
+        amf: access.amf.as_ref().and_then(|amf| amf.serv_nf_inst_id.clone()),
+        rat_type: access.rat_type.clone(),
+        location: access.location.clone(),
+        time_zone: access.time_zone.clone(),
+    };
+    let mut state = ChargingState { sequence: 1, started, access, ..ChargingState::default() };
     for group in rating_groups(&session.qos.flows) {
         state.set_grant(Some(group), Granted::default());
     }
@@ -103,9 +111,6 @@ async fn request_creation(session: &mut Session, access: &AccessInfo) -> Result<
     let mut request = request(session, &state, report);
     request.notify_uri =
         Some(format!("{}/nsmf-callback/v1/charging/{}", context.api_root(), session.reference));
-    if let Some(information) = &mut request.pdu_session_charging_information {
-        add_access(information, access);
-    }
     let created = chf.post_chargingdata(request).await?;
     state.id = created.location.rsplit('/').next().unwrap_or_default().to_string();
     let groups = state.groups();
@@ -113,23 +118,6 @@ async fn request_creation(session: &mut Session, access: &AccessInfo) -> Result<
     session.charging = Some(Box::new(SessionCharging { chf, state }));
     request_left_out(session, left_out, &groups).await;
     Ok(session.charging.as_ref().is_none_or(|charging| !charging.state.grant(None).denied))
-}
-
-/// Adds what the AMF reported of the user and the access (TS 32.255, 6.2.1.2).
-fn add_access(information: &mut PduSessionChargingInformation, access: &AccessInfo) {
-    let user = UserInformation { served_gpsi: access.gpsi.clone(), served_pei: access.pei.clone() };
-    information.user_information = (user != UserInformation::default()).then_some(user);
-    information.user_location_info = access.location.clone();
-    information.ue_time_zone = access.time_zone.clone();
-    let Some(session) = &mut information.pdu_session_information else { return };
-    session.rat_type = access.rat_type.clone();
-    session.serving_network_function_id = access.amf.as_ref().map(|amf| ServingNetworkFunctionId {
-        serving_network_function_information: NfIdentification {
-            nf_name: amf.serv_nf_inst_id.clone(),
-            nf_plmn_id: None,
-            node_functionality: NodeFunctionality::Amf,
-        },
-    });
 }
 
 /// Requests quota again for rating groups that a response leaves out, if their usage was not in the
@@ -241,13 +229,22 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
         pdu_ipv6_address_with_prefix: parameters.addresses.ipv6(),
         pdu_address_prefix_length: parameters.addresses.ipv6().map(|_| 64),
     };
+    let access = &state.access;
+    let user = UserInformation { served_gpsi: access.gpsi.clone(), served_pei: access.pei.clone() };
+    let serving = |amf: &NfInstanceId| ServingNetworkFunctionId {
+        serving_network_function_information: NfIdentification {
+            nf_name: Some(amf.clone()),
+            nf_plmn_id: Some(session.plmn.clone()),
+            node_functionality: NodeFunctionality::Amf,
+        },
+    };
     let information = PduSessionInformation {
         network_slicing_info: Some(NetworkSlicingInfo { s_nssai: session.slice }),
         pdu_session_id: session.id,
         pdu_type: Some(parameters.kind.clone()),
         ssc_mode: Some(parameters.ssc_mode()),
-        serving_network_function_id: None,
-        rat_type: None,
+        serving_network_function_id: access.amf.as_ref().map(serving),
+        rat_type: access.rat_type.clone(),
         dnn_id: session.dnn.clone(),
         start_time: state.started.parse().ok(),
         stop_time: report.is_final.then(|| now.clone()),
@@ -269,9 +266,9 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
         triggers: (!triggers.is_empty()).then_some(triggers),
         pdu_session_charging_information: Some(PduSessionChargingInformation {
             smf_charging_id: Some(session.reference.to_string()),
-            user_information: None,
-            user_location_info: None,
-            ue_time_zone: None,
+            user_information: (user != UserInformation::default()).then_some(user),
+            user_location_info: access.location.clone(),
+            ue_time_zone: access.time_zone.clone(),
             pdu_session_information: Some(information),
         }),
     }

@@ -145,13 +145,16 @@ pub async fn finish(session: &mut Session, notify_amf: bool) {
 /// plane is released: PCF and UDM follow (TS 23.502, 4.2.2.3.2, steps 3 to 5c), and so does the CHF
 /// (TS 32.255, 5.2.2.2.4). The session stays in the table and in the context store until they have
 /// answered: a new session of the UE waits for that, and a restart does not lose it. `reported` is
-/// what the AMF reports of the UE, which the PCF gets.
+/// what the AMF reports of the UE, which PCF and CHF get.
 pub async fn by_amf(
     session: &mut Session,
     reported: Option<&SmContextReleaseData>,
     response: oneshot::Sender<()>,
 ) {
     let started = Instant::now();
+    if let (Some(charging), Some(data)) = (&mut session.charging, reported) {
+        charging.state.access.set_location(&data.ue_location, &data.ue_time_zone);
+    }
     let usage = release_n4_sessions(session).await;
     let is_last = session.smf.sessions.begin_end(session.reference);
     let _ = response.send(());
