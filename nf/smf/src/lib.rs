@@ -45,6 +45,7 @@ use gtpu_peers::GtpuPeers;
 use martlet_nf::oam::Paths;
 use martlet_nf::{ConnectedNodes, NetworkFunction, NfContext, NotReady, Shutdown, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
+use martlet_sbi_api::common::AccessType;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
@@ -134,10 +135,14 @@ impl NetworkFunction for Smf {
             Some(self.config.slices.iter().map(|slice| slice.snssai().into()).collect());
         let list = self.config.slices.iter().map(item).collect();
         if let Some(set) = &self.config.set {
-            profile.nf_set_id_list = Some(vec![set.member().set_name()]);
+            profile.nf_set_id_list = self.set_id().map(|set| vec![set]);
             profile.priority = Some(set.priority);
         }
-        profile.smf_info = Some(SmfInfo { s_nssai_smf_info_list: list, ..Default::default() });
+        profile.smf_info = Some(SmfInfo {
+            s_nssai_smf_info_list: list,
+            access_type: Some(vec![AccessType::ThreeGppAccess]),
+            ..Default::default()
+        });
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {

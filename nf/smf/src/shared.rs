@@ -33,3 +33,10 @@ pub struct Smf {
     /// For the tasks of sessions, which outlive the request that created them.
     pub(crate) itself: Weak<Smf>,
 }
+
+impl Smf {
+    /// The identity of its SMF set (TS 23.003, 28.12); None without a set.
+    pub(crate) fn set_id(&self) -> Option<String> {
+        self.config.set.as_ref().map(|set| set.member().set_name())
+    }
+}

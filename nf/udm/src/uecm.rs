@@ -2,7 +2,7 @@
 use crate::Udm;
 use martlet_nf::NfContext;
 use martlet_sbi::{JsonPatch, MergePatch, PatchItem, Problem, StatusReply, path_segment, trace};
-use martlet_sbi_api::common::PatchResult;
+use martlet_sbi_api::common::{AccessType, PatchResult};
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::nudm_uecm::{
     Amf3GppAccessRegistration, Amf3GppAccessRegistrationModification, DeregistrationData,
@@ -221,7 +221,9 @@ fn notify_old_amf(
         true => DeregistrationReason::UeInitialRegistration,
         false => DeregistrationReason::UeRegistrationAreaChange,
     };
-    let body = DeregistrationData::new(reason);
+    let mut body = DeregistrationData::new(reason);
+    // Open5GS's AMF refuses a notification without it.
+    body.access_type = Some(AccessType::ThreeGppAccess);
     let (peer, supi) = (context.callback_peer().about(supi), supi.to_string());
     let (uri, shutdown) = (old.dereg_callback_uri, context.shutdown());
     martlet_nf::spawn(async move {

@@ -135,6 +135,7 @@ pub fn transfer_body(
     let mut data =
         N1N2MessageTransferReqData { pdu_session_id: Some(session.id), ..Default::default() };
     let root = session.smf.context.api_root();
+    data.nf_id = Some(session.smf.instance_id.clone());
     data.n1n2_failure_txf_notif_uri =
         Some(format!("{root}/nsmf-callback/v1/n1-n2-transfer-failure/{}", session.reference));
     data.n1_message_container =

@@ -144,6 +144,7 @@ async fn announce(session: &mut Session) {
     renew_policy_association(session).await;
     let mut body = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Updated));
     body.new_smf_id = Some(smf.instance_id.clone());
+    body.new_smf_set_id = smf.set_id();
     let amf = AmfCallbackClient::new(smf.context.callback_peer().about(&supi));
     if let Err(problem) = amf.sm_context_status_notify(&session.amf.status_uri, body).await {
         tracing::info!(%supi, session = id, %problem, "notification of the new SMF failed");

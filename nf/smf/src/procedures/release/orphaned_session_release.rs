@@ -46,6 +46,7 @@ pub async fn run(session: &mut Session) -> bool {
 async fn is_denied_by_amf(session: &Session) -> bool {
     let mut body = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Updated));
     body.new_smf_id = Some(session.smf.instance_id.clone());
+    body.new_smf_set_id = session.smf.set_id();
     let peer = session.smf.context.callback_peer().about(&session.supi);
     let amf = AmfCallbackClient::new(peer);
     let answer = amf.sm_context_status_notify(&session.amf.status_uri, body).await;

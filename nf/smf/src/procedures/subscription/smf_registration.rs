@@ -25,6 +25,10 @@ pub async fn register(session: &Session) -> Result<(), Problem> {
     );
     registration.dnn = Some(session.dnn.clone());
     registration.registration_time = Some(DateTime::now());
+    registration.smf_set_id = session.smf.set_id();
+    let root = session.smf.context.api_root();
+    registration.dereg_callback_uri =
+        Some(format!("{root}/nsmf-callback/v1/deregistration/{}", session.reference));
     let id = session.id.to_string();
     udm(session).await?.registration(&session.supi, &id, registration).await.map(|_| ())
 }
@@ -45,7 +49,7 @@ pub async fn register_again(session: &Session) -> bool {
 pub async fn deregister(session: &Session) -> Result<(), Problem> {
     let query = SmfDeregistrationQuery {
         smf_instance_id: Some(session.smf.instance_id.clone()),
-        ..Default::default()
+        smf_set_id: session.smf.set_id(),
     };
     let id = session.id.to_string();
     udm(session).await?.smf_deregistration(&session.supi, &id, query).await
