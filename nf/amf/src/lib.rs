@@ -44,7 +44,7 @@ use martlet_nf::{
     ConnectedNodes, NetworkFunction, NfContext, NotReady, Shutdown, StartError, refuse_while,
 };
 use martlet_sbi::{BoxFuture, Problem, Route, trace};
-use martlet_sbi_api::common::NfInstanceId;
+use martlet_sbi_api::common::{ExtSnssai, NfInstanceId};
 use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
 use martlet_sbi_api::namf_communication::NAMF_COMM;
 use martlet_sbi_api::namf_event_exposure::NAMF_EVTS;
@@ -52,7 +52,7 @@ use martlet_sbi_api::namf_location::NAMF_LOC;
 use martlet_sbi_api::nmartlet_status::GnbStatus;
 use martlet_sbi_api::nnrf_nfmanagement::{
     AmfInfo, DefaultNotificationSubscription, N2InterfaceAmfInfo, NfProfile, NfType,
-    NotificationType,
+    NotificationType, PlmnSnssai,
 };
 use martlet_sctp::{Listener, SctpStack};
 use n2::Gnbs;
@@ -60,7 +60,7 @@ use procedures::n2::{amf_configuration_update, overload_control, planned_removal
 use procedures::positioning::event_exposure::EventSubscriptions;
 use procedures::positioning::nrppa_transport::NonUeSubscriptions;
 use procedures::registration::{amf_load_rebalancing, amf_reallocation};
-use served::{Served, ServedGuami, plmn_to_sbi};
+use served::{Served, ServedGuami, ServedPlmn, plmn_to_sbi, slice_to_sbi};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, Weak};
@@ -240,6 +240,14 @@ impl NetworkFunction for Amf {
         profile.default_notification_subscriptions = Some(vec![subscription]);
         profile.plmn_list =
             Some(self.served.plmns.iter().map(|served| plmn_to_sbi(served.plmn)).collect());
+        let slices = |served: &ServedPlmn| {
+            let slices: Vec<ExtSnssai> =
+                served.slices.iter().map(|slice| slice_to_sbi(*slice).into()).collect();
+            (!slices.is_empty()).then(|| PlmnSnssai::new(plmn_to_sbi(served.plmn), slices))
+        };
+        let slices: Vec<_> = self.served.plmns.iter().filter_map(slices).collect();
+        profile.per_plmn_snssai_list = Some(slices).filter(|list| !list.is_empty());
+        profile.nf_instance_name = Some(self.config.name.clone());
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {

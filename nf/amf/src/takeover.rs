@@ -3,12 +3,14 @@
 //! context over; only one AMF succeeds.
 use crate::Amf;
 use crate::persisted::{CONTACT, PersistedUe, identities, owner_of, owner_prefix};
+use crate::served::plmn_to_sbi;
 use martlet_context_store::{ContextStoreConfig, PeerContexts, SetContexts, StoreError};
 use martlet_nas::Guti;
 use martlet_nas::identifiers::AmfId;
 use martlet_nf::{Criteria, Shutdown};
 use martlet_sbi::{ApiRoot, Peer, Problem};
-use martlet_sbi_api::common::{self, Guami};
+use martlet_sbi_api::common::{self, AccessType, Guami};
+use martlet_sbi_api::namf_communication::{TransferReason, UeContextTransferReqData};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -108,7 +110,7 @@ impl Amf {
         guti: &Guti,
     ) -> Result<FormerAmf, Problem> {
         let amf_id = common::AmfId::from_parts(id.region(), id.set(), id.pointer());
-        let guami = Guami::new(crate::served::plmn_to_sbi(guti.plmn()), amf_id);
+        let guami = Guami::new(plmn_to_sbi(guti.plmn()), amf_id);
         let criteria = Criteria { guami: Some(guami), ..Default::default() };
         let problem = match self.context.discover(NfType::Amf, "namf-comm", &criteria).await {
             Ok(peer) => return Ok(FormerAmf { peer, is_leaving: false }),
@@ -124,6 +126,14 @@ impl Amf {
         let root = stored.and_then(|root| serde_json::from_slice::<ApiRoot>(&root).ok());
         let peer = root.map(|root| self.context.peer_at(root).within(ANSWER_TIMEOUT));
         peer.map(|peer| FormerAmf { peer, is_leaving: true }).ok_or(problem)
+    }
+
+    /// A request for a UE context, with the network of this AMF (TS 29.518, 6.1.6.2.24).
+    pub(crate) fn transfer_request(&self, reason: TransferReason) -> UeContextTransferReqData {
+        let mut request = UeContextTransferReqData::new(reason, AccessType::ThreeGppAccess);
+        let plmn = self.served.guamis.first().map(|guami| plmn_to_sbi(guami.plmn));
+        request.plmn_id = plmn.map(Into::into);
+        request
     }
 
     /// Stores where other AMFs of the set ask for contexts while this one is suspended at the NRF,

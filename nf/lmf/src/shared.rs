@@ -73,6 +73,7 @@ impl Shared {
             N1MessageContainer::new(class, RefToBinaryData { content_id: "n1".into() });
         container.nf_id = self.context.instance_id().parse().ok();
         let request = N1N2MessageTransferReqData {
+            nf_id: container.nf_id.clone(),
             n1_message_container: Some(container),
             lcs_correlation_id: correlation,
             ..Default::default()
@@ -97,10 +98,11 @@ impl Shared {
     /// Namf_Location_ProvidePositioningInfo: the position of a UE, as a GMLC requests it.
     pub(crate) async fn locate(&self, supi: &str) -> Result<serde_json::Value, Problem> {
         let amf = self.context.discover(NfType::Amf, "namf-loc", &Criteria::default()).await?;
-        let request = RequestPosInfo::new(
+        let mut request = RequestPosInfo::new(
             ExternalClientType::PlmnOperatorServices,
             LocationType::CurrentLocation,
         );
+        request.supi = supi.parse().ok();
         let position =
             AmfLocationClient::new(amf.about(supi)).provide_positioning_info(supi, request).await?;
         let mut position = serde_json::to_value(position).unwrap_or_default();

@@ -51,6 +51,7 @@ impl AmfLocation for Amf {
             }),
             ue_up_pos_caps: ue.lcs_upp.then(|| vec![UeUpPositioningCapabilities::LcsUpp]),
             max_resp_time: body.max_resp_time,
+            pei: body.pei,
             supi: Some(supi.clone()),
             ..Default::default()
         };

@@ -91,6 +91,7 @@ impl Shared {
             .encode()
             .map_err(|error| Problem::new(500, "SYSTEM_FAILURE").detail(error.to_string()))?;
         let request = N1N2MessageTransferReqData {
+            nf_id: Some(self.own_id()?),
             n2_info_container: Some(self.container()?),
             lcs_correlation_id: Some(correlation.into()),
             ..Default::default()

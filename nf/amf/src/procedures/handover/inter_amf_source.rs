@@ -15,7 +15,7 @@ use crate::procedures::connection::ue_context_release;
 use crate::procedures::n2::ng_setup;
 use crate::procedures::registration::ue_context_transfer;
 use crate::procedures::registration::{am_policy_association, implicit_deregistration};
-use crate::served::{Tai, slice_to_sbi};
+use crate::served::{Tai, plmn_to_sbi, slice_to_sbi};
 use crate::ue::{HandoverInput, ProcedureLayer, Stop, Ue};
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
@@ -154,10 +154,9 @@ fn context(
     mm.nas_security_mode = Some(security.mode());
     let (downlink, uplink) = ue.ambr();
     let rate = martlet_sbi_api::common::BitRate::from_bps;
-    let context = UeContext {
+    let mut context = UeContext {
         supi: ue.identity.supi.clone(),
         pei: ue.identity.pei.clone(),
-        used_rfsp: ue.rfsp(),
         sub_ue_ambr: Some(martlet_sbi_api::common::Ambr {
             uplink: rate(uplink),
             downlink: rate(downlink),
@@ -167,6 +166,7 @@ fn context(
         session_context_list: ue_context_transfer::session_contexts(ue),
         ..Default::default()
     };
+    ue_context_transfer::add_subscription(ue, &mut context);
     let target = NgRanTargetId { ran_node_id: ng_setup::identity(node).1, tai: tai.to_sbi() };
     let container = N2InfoContent {
         ngap_ie_type: Some(NgapIeType::SrcToTarContainer),
@@ -188,8 +188,14 @@ fn context(
         |supi: &Supi| format!("{root}/namf-callback/v1/n2-notify/{}", path_segment(supi));
     data.n2_notify_uri = ue.identity.supi.as_ref().map(notify_uri);
     data.ngap_cause = crate::served::cause_to_sbi(&required.cause);
+    data.serving_network = Some(plmn_to_sbi(ue.guami().plmn).into());
+    let radio = ue.capabilities.radio.clone();
+    data.ue_radio_capability = radio.as_ref().map(|_| ue_context_transfer::radio_capability());
     let mut body =
         Multipart::new(data).part(CONTAINER, content_type::NGAP, required.container.clone());
+    if let Some(radio) = radio {
+        body = body.part(ue_context_transfer::CAPABILITY, content_type::NGAP, radio);
+    }
     for (psi, info) in sessions {
         body = body.part(&format!("psi-{psi}"), content_type::NGAP, info.clone());
     }

@@ -47,8 +47,11 @@ pub(crate) async fn to_other_amf(
             ..Default::default()
         },
     });
-    let request =
-        N1N2MessageTransferReqData { n2_info_container: Some(container), ..Default::default() };
+    let request = N1N2MessageTransferReqData {
+        nf_id: Some(ue.amf.instance_id.clone()),
+        n2_info_container: Some(container),
+        ..Default::default()
+    };
     let body = Multipart::new(request).part(CONTAINER, content_type::NGAP, Bytes::from(encoded));
     if let Err(problem) = amf.n1_n2_message_transfer(supi, body).await {
         tracing::warn!(supi = ue.label(), %problem, "RAN status transfer to the target AMF failed");

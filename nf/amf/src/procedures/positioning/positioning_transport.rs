@@ -133,7 +133,10 @@ pub(crate) async fn uplink(
             notification.lcs_correlation_id =
                 routing.and_then(|it| String::from_utf8(it.value.to_vec()).ok());
             notification.supi = ue.identity.supi.clone();
-            notification.ncgi = ue.connection.as_ref().map(|connection| connection.location.ncgi());
+            let location = ue.connection.as_ref().map(|connection| connection.location);
+            notification.ncgi = location.map(|location| location.ncgi());
+            notification.tai = location.map(|location| location.tai.to_sbi());
+            notification.guami = Some(ue.guami().sbi.clone());
             let body = Multipart::new(notification).part(
                 "n1",
                 martlet_sbi::content_type::NAS,
@@ -165,6 +168,8 @@ async fn request_user_plane(ue: &Ue) -> Result<(), Problem> {
         ue.label()
     ));
     config.supi = ue.identity.supi.clone();
+    let subscription = ue.registration.subscription.as_ref();
+    config.gpsi = subscription.and_then(|it| it.access.gpsis.as_ref()?.first().cloned());
     config.lcs_up_connection_ind = Some(LcsUpConnectionInd::Setup);
     let lmf: LmfLocationClient = ue.amf.lmf(&ue.label()).await?;
     lmf.up_config(config).await

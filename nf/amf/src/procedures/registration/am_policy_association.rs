@@ -46,6 +46,8 @@ async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
     let mut request = PolicyAssociationRequest::new(uri, supi.clone(), "0".into());
     let access = ue.registration.subscription.as_ref().map(|subscription| &subscription.access);
     request.gpsi = access.and_then(|access| access.gpsis.as_ref()?.first().cloned());
+    let groups = access.and_then(|access| access.internal_group_ids.clone());
+    request.group_ids = groups.filter(|groups| !groups.is_empty());
     request.access_type = Some(AccessType::ThreeGppAccess);
     request.pei = ue.identity.pei.clone();
     request.user_loc = ue.connection.as_ref().map(|connection| connection.location.to_sbi());

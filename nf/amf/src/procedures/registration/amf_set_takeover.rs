@@ -20,10 +20,10 @@ use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
 use martlet_nas::{Guti, Nas5gmmMessage, Nas5gsMessage};
 use martlet_sbi::{Multipart, content_type};
-use martlet_sbi_api::common::{AccessType, RefToBinaryData};
+use martlet_sbi_api::common::RefToBinaryData;
 use martlet_sbi_api::namf_communication::{
     AmfCommunicationClient, N1MessageClass, N1MessageContainer, TransferReason,
-    UeContextTransferReqData, UeContextTransferStatus, UeRegStatusUpdateReqData,
+    UeContextTransferStatus, UeRegStatusUpdateReqData,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -126,8 +126,7 @@ async fn former(amf: &Arc<Amf>, of: &AmfId, ue_context_id: &str, guti: &Guti) ->
         return Former::Absent;
     };
     // Without a request, it answers 403 if it has the UE.
-    let question =
-        UeContextTransferReqData::new(TransferReason::MobiReg, AccessType::ThreeGppAccess);
+    let question = amf.transfer_request(TransferReason::MobiReg);
     let client = AmfCommunicationClient::new(peer.within(ANSWER_TIMEOUT));
     match client.ue_context_transfer(ue_context_id, Multipart::new(question)).await {
         Err(problem) if problem.status() != 403 => Former::Absent,
@@ -142,8 +141,7 @@ async fn gives_ue(amf: &Arc<Amf>, of: &AmfId, guti: &Guti, nas: &Bytes) -> bool 
     let given = async {
         let peer = amf.former_amf(of, guti).await?.peer;
         let client = AmfCommunicationClient::new(peer.within(ANSWER_TIMEOUT));
-        let mut body =
-            UeContextTransferReqData::new(TransferReason::MobiReg, AccessType::ThreeGppAccess);
+        let mut body = amf.transfer_request(TransferReason::MobiReg);
         let content = RefToBinaryData { content_id: NAS.into() };
         body.reg_request = Some(N1MessageContainer::new(N1MessageClass::FiveGMm, content));
         let body = Multipart::new(body).part(NAS, content_type::NAS, nas.clone());

@@ -193,6 +193,7 @@ async fn challenge(
     };
     let mut info = AuthenticationInfo::new(identity, serving.network_name.clone());
     info.resynchronization_info = resynchronisation;
+    info.pei = ue.identity.pei.clone();
     let asked = async {
         let ausf = ue.amf.ausf(&ue.label()).await?;
         let context = ausf.ue_authentications_post(info).await?.body;

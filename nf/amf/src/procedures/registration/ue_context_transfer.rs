@@ -33,7 +33,8 @@ use martlet_security::Zeroizing;
 use std::time::{Duration, Instant};
 
 const NAS: &str = "nas";
-const CAPABILITY: &str = "radio-capability";
+/// Content identity of the UE radio capability.
+pub(crate) const CAPABILITY: &str = "radio-capability";
 /// Time for the new AMF to report the result.
 const STATUS_UPDATE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -144,7 +145,7 @@ async fn ask(
     let peer = ue.amf.former_amf(&AmfId::of_guti(guti), guti).await?.peer;
     let old = AmfCommunicationClient::new(peer.about(&ue.label()));
     let reason = if initial { TransferReason::InitReg } else { TransferReason::MobiReg };
-    let mut body = UeContextTransferReqData::new(reason, AccessType::ThreeGppAccess);
+    let mut body = ue.amf.transfer_request(reason);
     body.reg_request = Some(N1MessageContainer::new(N1MessageClass::FiveGMm, reference(NAS)));
     let ue_context_id = guti.to_string();
     let body = Multipart::new(body).part(NAS, content_type::NAS, nas.clone());
@@ -358,6 +359,34 @@ pub(crate) fn mm_context(ue: &Ue) -> MmContext {
     mm
 }
 
+/// Adds what the AMF knows of the UE's subscription. Martlet's AMF reads it from the UDM when it
+/// takes the UE over; another one may use it before.
+pub(crate) fn add_subscription(ue: &Ue, context: &mut UeContext) {
+    fn some<T: Clone>(list: &Option<Vec<T>>) -> Option<Vec<T>> {
+        list.clone().filter(|list| !list.is_empty())
+    }
+    context.used_rfsp = ue.rfsp();
+    let Some(subscription) = &ue.registration.subscription else { return };
+    let access = &subscription.access;
+    context.gpsi_list = some(&access.gpsis);
+    context.group_list = some(&access.internal_group_ids);
+    context.sub_rfsp = access.rfsp_index;
+    context.sub_ue_ambr = context.sub_ue_ambr.take().or(access.subscribed_ue_ambr.clone());
+    context.restricted_rat_list = some(&access.rat_restrictions);
+    context.forbidden_area_list = some(&access.forbidden_areas);
+    context.service_area_restriction = access.service_area_restriction.clone();
+    context.restricted_core_nw_type_list = some(&access.core_network_type_restrictions);
+}
+
+/// The reference to the UE radio capability in a message with the part [`CAPABILITY`].
+pub(crate) fn radio_capability() -> N2InfoContent {
+    N2InfoContent {
+        ngap_ie_type: Some(NgapIeType::UeRadioCapability),
+        ngap_data: reference(CAPABILITY),
+        ..Default::default()
+    }
+}
+
 /// The sessions that are not being released.
 pub(crate) fn session_contexts(ue: &Ue) -> Option<Vec<PduSessionContext>> {
     let session = |(psi, session): (&u8, &Session)| {
@@ -396,6 +425,7 @@ pub(crate) fn transfer_to(
     };
     let mut context =
         UeContext { supi: Some(supi), pei: ue.identity.pei.clone(), ..Default::default() };
+    add_subscription(ue, &mut context);
     let mut mm = mm_context(ue);
     if !validated {
         let (Some(security), Some(nas)) = (&mut ue.security, nas) else {
@@ -451,11 +481,7 @@ pub(crate) fn transfer_to(
     tracing::info!(supi = ue.label(), derives, "UE context given to another AMF");
     let mut answer = UeContextTransferRspData { ue_context: context, ..Default::default() };
     let Some(radio) = ue.capabilities.radio.clone() else { return Ok(answer.into()) };
-    answer.ue_radio_capability = Some(N2InfoContent {
-        ngap_ie_type: Some(NgapIeType::UeRadioCapability),
-        ngap_data: reference(CAPABILITY),
-        ..Default::default()
-    });
+    answer.ue_radio_capability = Some(radio_capability());
     Ok(Multipart::new(answer).part(CAPABILITY, content_type::NGAP, radio))
 }
 

@@ -11,10 +11,8 @@ use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{Guti, Nas5gmmMessage, Nas5gsMessage};
 use martlet_sbi::{Multipart, Problem};
-use martlet_sbi_api::common::AccessType;
 use martlet_sbi_api::namf_communication::{
-    AmfCommunicationClient, TransferReason, UeContextTransferReqData, UeContextTransferStatus,
-    UeRegStatusUpdateReqData,
+    AmfCommunicationClient, TransferReason, UeContextTransferStatus, UeRegStatusUpdateReqData,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,10 +170,7 @@ async fn taken(
         amf.former_amf(&offered.owner, &offered.guti).await.map_err(|_| NotMoved::AmfUnknown)?.peer;
     let client = AmfCommunicationClient::new(peer.within(ANSWER_TIMEOUT));
     let id = offered.guti.to_string();
-    let question = UeContextTransferReqData::new(
-        TransferReason::MobiRegUeValidated,
-        AccessType::ThreeGppAccess,
-    );
+    let question = amf.transfer_request(TransferReason::MobiRegUeValidated);
     let given = client.ue_context_transfer(&id, Multipart::new(question)).await;
     given.map_err(|_| NotMoved::NotGiven)?;
     let inbound = match install(ue, offered, nas).await {
