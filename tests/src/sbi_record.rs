@@ -1,5 +1,6 @@
 //! A record of the messages on the service-based interface, and their validation against 3GPP's
 //! OpenAPI files: JSON bodies, binary parts, query parameters, headers and statuses.
+use crate::requests_compared::compared_requests;
 use crate::{SbiGate, openapi_validator};
 use anyhow::{Result, ensure};
 use http::HeaderMap;
@@ -239,6 +240,29 @@ impl SbiRecord {
         compliant(lines, seen.len()).await
     }
 
+    /// Checks that each request so far has the members that it always has by the table of
+    /// `docs/interop.md`.
+    ///
+    /// # Errors
+    /// The page has no such table, or members are missing; the error lists them.
+    pub fn check_members(&self) -> Result<()> {
+        let rows = compared_requests()?;
+        let mut missing = BTreeSet::new();
+        for line in &self.recorded().lines {
+            let names = (line["service"].as_str(), line["operation"].as_str());
+            let (Some(service), Some(name)) = names else { continue };
+            let name = format!("{service} {name}");
+            let members = rows.get(&name).filter(|_| line["direction"] == "request");
+            let lacks = |member: &&String| {
+                !has_member(&line["query"], member) && !has_member(&line["body"], member)
+            };
+            let lacking = members.into_iter().flatten().filter(lacks);
+            missing.extend(lacking.map(|member| format!("{name}: {member}")));
+        }
+        ensure!(missing.is_empty(), "requests lack members of docs/interop.md: {missing:#?}");
+        Ok(())
+    }
+
     /// As [`SbiRecord::check`], for the requests that functions of other vendors got. What they
     /// answer and request themselves is theirs.
     ///
@@ -255,6 +279,17 @@ impl SbiRecord {
         let undecodable = self.recorded().undecodable.clone();
         ensure!(undecodable.is_empty(), "bodies that cannot be decoded: {undecodable:#?}");
         compliant(lines, seen.len()).await
+    }
+}
+
+/// Whether a value has a member of this name, at any depth.
+fn has_member(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.contains_key(name) || members.values().any(|member| has_member(member, name))
+        }
+        Value::Array(items) => items.iter().any(|item| has_member(item, name)),
+        _ => false,
     }
 }
 

@@ -43,6 +43,7 @@ fn usage_is_counted_exactly_and_recorded() {
             "{shown}"
         );
         ensure!(shown["accounts"][SUPI]["left"] == 1_000_000 - 120 * one, "{shown}");
+        core.sbi_record.check_members()?;
         core.sbi_record
             .check(&[
                 "nchf-convergedcharging Create",

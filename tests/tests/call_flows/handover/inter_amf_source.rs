@@ -33,6 +33,7 @@ fn failed_handover_to_another_amf_keeps_the_source_amf() {
         reaches(&ue, 1, GATEWAY).await?;
         ue.deregister().await?;
         core.until("no session is left", |counts| counts.sessions == 0).await?;
+        core.sbi_record.check_members()?;
         core.sbi_record.check(&["namf-comm ReleaseUEContext"]).await
     });
 }
@@ -62,6 +63,7 @@ fn ue_registers_at_the_source_amf_after_a_handover_to_another_amf() {
             core.sbi_record.calls("namf-callback DeregistrationNotify") == 2
         })
         .await?;
+        core.sbi_record.check_members()?;
         ensure!(second.unwritten() == 0, "the context is not removed from the store");
         core.until("one UE with one session", |c| (c.registered, c.sessions) == (1, 1)).await
     });

@@ -221,5 +221,6 @@ async fn over_the_user_plane(sbi: Sbi) -> Result<()> {
     ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "the connection was not released");
     testbed.locate(1).await?;
     ensure!(positioning.state() == UeState::Established, "the UE did not connect again");
+    testbed.core.sbi_record.check_members()?;
     testbed.core.sbi_record.check(OPERATIONS).await
 }

@@ -54,6 +54,7 @@ async fn by_round_trips(sbi: Sbi) -> Result<()> {
         );
     }
     other.shutdown().await;
+    testbed.core.sbi_record.check_members()?;
     testbed.core.sbi_record.check(ROUND_TRIPS).await
 }
 

@@ -52,6 +52,7 @@ fn ue_requests_the_user_plane_connection() {
             "{:?}",
             positioning.state()
         );
+        testbed.core.sbi_record.check_members()?;
         testbed.core.sbi_record.check(&["nlmf-loc UpConfig"]).await
     });
 }

@@ -1,5 +1,6 @@
 //! Quirks of subscription data.
 use super::sbi::objects;
+use crate::handover::two_areas;
 use crate::sbi::proxy::Proxy;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
@@ -11,14 +12,19 @@ use martlet_sbi_api::nudm_ueau::NUDM_UEAU;
 use martlet_sbi_api::nudm_uecm::NUDM_UECM;
 use martlet_tests::{GATEWAY, LogLines, TestCore, in_namespace, internet, reaches};
 
+/// A UDM that answers so.
+async fn proxy(core: &TestCore, rewrite: fn(&OperationInfo, Response) -> Response) -> Result<()> {
+    let services = [NUDM_SDM::OPERATIONS, NUDM_UEAU::OPERATIONS, NUDM_UECM::OPERATIONS];
+    let real = core.config().sbi.udm;
+    Proxy::before(core, NfType::Udm, real, &services, |_| {}, rewrite).await.map(|_| ())
+}
+
 /// Registers a UE whose UDM answers so.
 async fn registration_with(
     core: &TestCore,
     rewrite: fn(&OperationInfo, Response) -> Response,
 ) -> Result<Result<Ue, UeError>> {
-    let services = [NUDM_SDM::OPERATIONS, NUDM_UEAU::OPERATIONS, NUDM_UECM::OPERATIONS];
-    let real = core.config().sbi.udm;
-    Proxy::before(core, NfType::Udm, real, &services, |_| {}, rewrite).await?;
+    proxy(core, rewrite).await?;
     let gnb = core.gnb(1).await?;
     let ue = gnb.new_ue(core.ue_config(1))?;
     Ok(ue.register().await.map(|_| ue))
@@ -88,5 +94,46 @@ fn data_of_other_databases_register_the_ue_and_what_is_dropped_is_named() {
         let status = core.status("amf")["quirks"].to_string();
         ensure!(status.contains("unreadable_element") && status.contains(peer), "{status}");
         Ok(())
+    });
+}
+
+/// A telephone number and a group.
+fn with_group(_: &OperationInfo, response: Response) -> Response {
+    objects(response, |members| {
+        if members.contains_key("subscribedUeAmbr") {
+            members.insert("gpsis".into(), serde_json::json!(["msisdn-491700000000"]));
+            members.insert("internalGroupIds".into(), serde_json::json!([GROUP]));
+        }
+    })
+}
+
+const GROUP: &str = "0a0b0c0d-001-01-01";
+
+/// PCF and target AMF get what the subscription has.
+#[test]
+fn groups_and_numbers_of_the_subscriber_reach_pcf_and_target_amf() {
+    in_namespace(|| async {
+        let (core, _second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
+        proxy(&core, with_group).await?;
+        let mut config = core.ue_config(1);
+        config.radio_capability = (0..200).collect();
+        let ue = here.new_ue(config)?;
+        core.register_with_session(&ue).await?;
+        let last = |operation: &str| {
+            let request = core.sbi_record.requests(operation).pop();
+            request.map(|(_, body)| body).with_context(|| format!("no {operation}"))
+        };
+        let policy = last("npcf-am-policy-control CreateIndividualAMPolicyAssociation")?;
+        ensure!(policy["groupIds"][0] == GROUP, "{policy}");
+        ensure!(policy["gpsi"] == "msisdn-491700000000", "{policy}");
+        ue.handover_to(&there).await?;
+        let handover = last("namf-comm CreateUEContext")?;
+        let context = &handover["ueContext"];
+        ensure!(context["gpsiList"][0] == policy["gpsi"], "{handover}");
+        ensure!(context["groupList"][0] == GROUP, "{handover}");
+        ensure!(context["subUeAmbr"].is_object(), "{handover}");
+        ensure!(handover["servingNetwork"]["mcc"] == "001", "{handover}");
+        ensure!(handover["ueRadioCapability"]["ngapData"].is_object(), "{handover}");
+        core.sbi_record.check(&["namf-comm CreateUEContext"]).await
     });
 }

@@ -1,9 +1,11 @@
 //! New NAS keys before the NAS COUNTs wrap (TS 33.501, 6.9.4).
 use crate::registration::configuration_update::procedures;
+use crate::registration::general_registration::AUTHENTICATE;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ran::HandoverPlan;
 use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
+use serde_json::Value;
 
 #[test]
 fn keys_are_renewed_before_the_nas_counts_wrap() {
@@ -22,6 +24,10 @@ fn keys_are_renewed_before_the_nas_counts_wrap() {
             reaches(&ue, 1, GATEWAY).await?;
         }
         ensure!(rekeyed.get() >= 2.0, "{} rekeyings", rekeyed.get());
+        // The AMF knows the equipment since the first authentication.
+        let requests = core.sbi_record.requests(AUTHENTICATE);
+        let names_equipment = |(_, body): &(_, Value)| body["pei"].is_string();
+        ensure!(requests.iter().skip(1).all(names_equipment), "{requests:?}");
         ue.release_to_idle().await?;
         reaches(&ue, 1, GATEWAY).await?;
         ue.deregister().await?;

@@ -44,6 +44,7 @@ async fn there_and_back(sbi: Sbi, derive: bool) -> Result<()> {
     ensure!(done.get() >= 3.0, "{} transfers", done.get());
     ue.deregister().await?;
     core.until("no session is left", |counts| counts.sessions == 0).await?;
+    core.sbi_record.check_members()?;
     core.sbi_record
         .check(&["namf-comm UEContextTransfer", "namf-comm RegistrationStatusUpdate"])
         .await

@@ -4,5 +4,6 @@ pub mod malformed;
 pub mod other_vendors;
 pub mod overload;
 pub mod proxy;
+pub mod requests_compared;
 pub mod service_calls;
 pub mod tls;
