@@ -39,16 +39,16 @@ fn code(text: &str) -> Vec<String> {
 /// A text without its parts in parentheses: members that not each request has.
 fn without_parentheses(text: &str) -> String {
     let mut depth = 0_usize;
-    let mut kept = String::new();
+    let mut outside = String::new();
     for character in text.chars() {
         match character {
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            _ if depth == 0 => kept.push(character),
+            _ if depth == 0 => outside.push(character),
             _ => {}
         }
     }
-    kept
+    outside
 }
 
 #[cfg(test)]

@@ -119,8 +119,10 @@ fn each_request_has_a_row_of_the_table() -> Result<()> {
 
 #[test]
 fn calls_are_found_in_sources() {
-    let source = "service! {\n    /// Doc.\n    pub A / AClient / TABLE\n        = \"na\" / \"v1\" {\n\
-                  op get_it\n \"GetIt\": GET \"/{id}\",\n callback tell \"Tell\": POST \"/\", } }";
+    let source = "service! {\n    /// Doc.\n    pub A / AClient / TABLE\n        \
+                  = \"na\" / \"v1\" {\n\
+                  op get_it\n \"GetIt\": GET \"/{id}\",\n \
+                  callback tell \"Tell\": POST \"/\", } }";
     let all = declared(source);
     let names: Vec<_> = all.iter().map(|one| (&*one.name, &*one.method, &*one.client)).collect();
     assert_eq!(names, [("na GetIt", "get_it", "AClient"), ("na Tell", "tell", "AClient")]);
