@@ -5,9 +5,8 @@
 #     deploy/test/stages.sh --list     only prints the stages
 #
 # Environment: RUST_TEST_THREADS (tests at a time; twice the number of CPUs), MARTLET_TEST_MINUTES
-# (after so many minutes no stage begins that repeats call flows or tests what only the lab has; it
-# is listed as skipped), CARGO, AS_ROOT (the command that raises what runs the tests),
-# MARTLET_PYTHON, CALL_FLOWS,
+# (after so many minutes no stage begins that repeats call flows; it is listed as skipped), CARGO,
+# AS_ROOT (the command that raises what runs the tests), MARTLET_PYTHON, CALL_FLOWS,
 # SWITCH_SELECTION and SWITCH_XDP_SELECTION (see the Makefile).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -67,12 +66,6 @@ docs() {
     fi
     deploy/docs/generate.sh target/debug/martlet
 }
-# The lab's TLS libraries in C, which other builds do without: their code has to compile, too.
-channels() {
-    "${MAKE:-make}" packages-channels || return
-    "$CARGO" test --locked -p martlet-lab-channels \
-        --features openssl,wolfssl,mbedtls,msquic "${runner[@]}"
-}
 instructions() { deploy/bench/debug.sh; }
 packages() { CARGO="$CARGO" deploy/deb/test.sh --short target/debug; }
 
@@ -87,7 +80,6 @@ stages=(
     "switch:call flows of sessions, with a programmable switch"
     "switch_xdp:a part of them, with the switch's pipeline in XDP"
     "guest:positioning over the kernel's TLS and our kernel module, in a QEMU guest"
-    "channels:secure channels over the TLS libraries in C, as a comparison"
 )
 count=${#stages[@]}
 

@@ -58,7 +58,7 @@ impl Script {
     /// Waits until a request of an operation has arrived.
     pub async fn wait_for(&self, operation: &str) {
         let mut arrived = self.arrived.subscribe();
-        let found = arrived.wait_for(|arrived| arrived.iter().any(|name| *name == operation));
+        let found = arrived.wait_for(|arrived| arrived.contains(&operation));
         let found = tokio::time::timeout(TIMEOUT, found).await;
         assert!(found.is_ok(), "{operation} has not arrived: {:?}", self.arrived.borrow());
     }
@@ -93,7 +93,7 @@ impl Script {
         let _ = held.wait_for(|held| !held.contains(&name)).await;
         let failing = self.failing.lock().unwrap();
         match failing.iter().find(|(operation, ..)| *operation == name) {
-            Some((_, status, cause)) => Err(Problem::new(*status, *cause)),
+            Some((_, status, cause)) => Err(Problem::new(*status, cause)),
             None => Ok(()),
         }
     }

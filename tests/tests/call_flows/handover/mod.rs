@@ -38,7 +38,11 @@ pub async fn two_areas(
     sbi: Sbi,
     change: impl FnOnce(&mut Config),
 ) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
-    let core = TestCore::start(sbi, change).await?;
+    with_second_area(TestCore::start(sbi, change).await?).await
+}
+
+/// Adds a second AMF to a core, and a gNB at each: see [`two_areas`].
+pub async fn with_second_area(core: TestCore) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
     let second =
         core.second_amf(|config| config.amf.tais.iter_mut().for_each(|tai| tai.tac += 1)).await?;
     let here = core.gnb(1).await?;

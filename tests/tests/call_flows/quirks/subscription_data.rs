@@ -1,6 +1,6 @@
 //! Quirks of subscription data.
 use super::sbi::objects;
-use crate::handover::two_areas;
+use crate::handover::with_second_area;
 use crate::sbi::proxy::Proxy;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
@@ -113,7 +113,8 @@ const GROUP: &str = "0a0b0c0d-001-01-01";
 #[test]
 fn groups_and_numbers_of_the_subscriber_reach_pcf_and_target_amf() {
     in_namespace(|| async {
-        let (core, _second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
+        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let (core, _second, here, there) = with_second_area(core).await?;
         proxy(&core, with_group).await?;
         let mut config = core.ue_config(1);
         config.radio_capability = (0..200).collect();
