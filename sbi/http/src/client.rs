@@ -52,10 +52,38 @@ pub struct HttpBinding {
     tls: Option<Tls>,
 }
 
+/// Connections that a producer may close before it processes a request. Closing an idle connection
+/// is no failure of the producer, so these do not count as retries. Some producers close connections
+/// that are idle for a millisecond, while other requests are on the way (free5GC's).
+const CLOSED_CONNECTIONS: u32 = 4;
+/// From this number of closed connections on, a request gets a connection of its own: on one that
+/// is shared, the end of another request can be the reason to close it.
+const OWN_CONNECTION: u32 = 2;
+
 /// Why an attempt failed.
 struct Failed {
     how: TransportFailure,
+    /// The producer closed the connection, and did not process the request.
+    closed: bool,
     detail: String,
+}
+
+impl Failed {
+    /// The name in metrics.
+    fn reason(&self) -> &'static str {
+        match (self.closed, self.how) {
+            (true, _) => "connection closed",
+            (false, TransportFailure::NotSent) => "not sent",
+            (false, _) => "no response",
+        }
+    }
+}
+
+/// A connection to send a request on.
+struct Lease {
+    sender: Sender,
+    /// The cell that other requests share; `None` for a connection of one request.
+    shared: Option<Cell>,
 }
 
 impl HttpBinding {
@@ -100,69 +128,83 @@ impl HttpBinding {
         entry.cell.clone()
     }
 
-    /// Makes the next request open a new connection.
-    fn drop_connection(&self, authority: &str) {
-        self.connections.lock().unwrap_or_else(|e| e.into_inner()).remove(authority);
+    /// Makes the next request open a new connection in place of this one.
+    fn drop_connection(&self, authority: &str, lease: &Lease) {
+        let Some(cell) = &lease.shared else { return };
+        let mut connections = self.connections.lock().unwrap_or_else(|e| e.into_inner());
+        // Another request may have replaced it.
+        if connections.get(authority).is_some_and(|entry| Arc::ptr_eq(&entry.cell, cell)) {
+            connections.remove(authority);
+        }
     }
 
-    async fn sender(&self, to: &ApiRoot) -> Result<Sender, Failed> {
+    async fn open(&self, to: &ApiRoot) -> Result<Sender, Failed> {
+        let connecting = connect(&*self.dial, self.tls.as_ref(), to);
+        let sender = tokio::time::timeout(self.limits.connect, connecting).await;
+        sender.unwrap_or_else(|_| Err(not_sent(format!("{to}: connecting timed out"))))
+    }
+
+    /// The connection that requests share, or a new one for a request alone.
+    async fn lease(&self, to: &ApiRoot, own: bool) -> Result<Lease, Failed> {
+        if own {
+            return Ok(Lease { sender: self.open(to).await?, shared: None });
+        }
         let cell = self.cell(&to.authority);
-        let connect = || async {
-            let sender = tokio::time::timeout(
-                self.limits.connect,
-                connect(&*self.dial, self.tls.as_ref(), to),
-            )
-            .await;
-            sender.unwrap_or_else(|_| Err(not_sent(format!("{to}: connecting timed out"))))
-        };
-        cell.get_or_try_init(connect).await.cloned()
+        let sender = cell.get_or_try_init(|| self.open(to)).await?.clone();
+        Ok(Lease { sender, shared: Some(cell) })
     }
 
     async fn attempt(
         &self,
         to: &ApiRoot,
         request: http::Request<Full<Bytes>>,
+        own: bool,
     ) -> Result<Response, Failed> {
-        let mut sender = self.sender(to).await?;
-        sender.ready().await.map_err(|e| not_sent(format!("{to} closed the connection: {e}")))?;
-        let answer = sender.try_send_request(request).await.map_err(|mut e| {
+        let mut lease = self.lease(to, own).await?;
+        if let Err(error) = lease.sender.ready().await {
+            self.drop_connection(&to.authority, &lease);
+            let detail = format!("{to} closed the connection: {}", with_cause(&error));
+            return Err(Failed { how: TransportFailure::NotSent, closed: true, detail });
+        }
+        let answer = lease.sender.try_send_request(request).await.map_err(|mut e| {
             // hyper returns the request if no byte of it was sent.
             let sent = e.take_message().is_none();
             let error = e.into_error();
-            let how = if sent && !unprocessed(&error) {
-                TransportFailure::Unknown
-            } else {
-                TransportFailure::NotSent
+            let closed = !sent || is_closing(&error);
+            let how = match closed || is_refused(&error) {
+                true => TransportFailure::NotSent,
+                false => TransportFailure::Unknown,
             };
-            if sent {
-                self.drop_connection(&to.authority);
-            }
-            Failed { how, detail: format!("{to}: {error}") }
+            self.drop_connection(&to.authority, &lease);
+            Failed { how, closed, detail: format!("{to}: {}", with_cause(&error)) }
         })?;
         let (parts, mut incoming) = answer.into_parts();
         let body = convert::collect(&parts.headers, &mut incoming, self.limits.body).await;
-        let body = body
-            .map_err(|p| Failed { how: TransportFailure::Unknown, detail: format!("{to}: {p}") })?;
+        let body = body.map_err(|problem| Failed {
+            how: TransportFailure::Unknown,
+            closed: false,
+            detail: format!("{to}: {problem}"),
+        })?;
         Ok(Response { status: parts.status.as_u16(), headers: parts.headers, body })
     }
 
     async fn exchange(&self, to: &ApiRoot, request: Request) -> Result<Response, Problem> {
         let encoded = request.body.to_encoded()?;
-        let mut left = self.limits.retries;
+        let (mut left, mut closed) = (self.limits.retries, 0);
         loop {
-            match self.attempt(to, build(to, &request, encoded.clone())?).await {
+            let own = closed >= OWN_CONNECTION;
+            match self.attempt(to, build(to, &request, encoded.clone())?, own).await {
                 Ok(response) => return Ok(response),
+                Err(failed) if failed.closed && closed < CLOSED_CONNECTIONS => {
+                    closed += 1;
+                    metrics::RETRIES.with_label_values(&[failed.reason()]).inc();
+                    tracing::debug!(detail = failed.detail, "SBI request sent again");
+                }
                 Err(failed)
                     if left > 0 && may_retry(request.operation, &request.method, failed.how) =>
                 {
                     left -= 1;
-                    metrics::RETRIES
-                        .with_label_values(&[if failed.how == TransportFailure::NotSent {
-                            "not sent"
-                        } else {
-                            "no response"
-                        }])
-                        .inc();
+                    metrics::RETRIES.with_label_values(&[failed.reason()]).inc();
                     tracing::debug!(detail = failed.detail, "SBI request retried");
                     let back_off = Duration::from_millis(10 << (self.limits.retries - left).min(6));
                     tokio::time::sleep(back_off).await;
@@ -184,18 +226,32 @@ impl Transport for HttpBinding {
 }
 
 fn not_sent(detail: String) -> Failed {
-    Failed { how: TransportFailure::NotSent, detail }
+    Failed { how: TransportFailure::NotSent, closed: false, detail }
 }
 
-/// Whether the producer reports that it did not process the request (RFC 9113, 8.7): it was closing
-/// an idle connection, or refused the stream.
-fn unprocessed(error: &hyper::Error) -> bool {
-    let cause =
-        std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<h2::Error>());
-    cause.is_some_and(|cause| match cause.reason() {
-        Some(h2::Reason::NO_ERROR) => cause.is_go_away() && cause.is_remote(),
-        Some(h2::Reason::REFUSED_STREAM) => cause.is_reset() && cause.is_remote(),
-        _ => false,
+/// An error with its causes: hyper's own text has no reason.
+fn with_cause(error: &hyper::Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn http2_error(error: &hyper::Error) -> Option<&h2::Error> {
+    std::error::Error::source(error)?.downcast_ref::<h2::Error>()
+}
+
+/// Whether the producer reports that it closes the connection, and did not process the request
+/// (GOAWAY, RFC 9113, 6.8 and 8.7).
+fn is_closing(error: &hyper::Error) -> bool {
+    http2_error(error).is_some_and(|cause| {
+        cause.reason() == Some(h2::Reason::NO_ERROR) && cause.is_go_away() && cause.is_remote()
+    })
+}
+
+/// Whether the producer reports that it did not process the request, and keeps the connection
+/// (RFC 9113, 8.7).
+fn is_refused(error: &hyper::Error) -> bool {
+    http2_error(error).is_some_and(|cause| {
+        cause.reason() == Some(h2::Reason::REFUSED_STREAM) && cause.is_reset() && cause.is_remote()
     })
 }
 

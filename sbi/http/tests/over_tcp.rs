@@ -207,3 +207,56 @@ async fn the_first_request_is_sent_together_with_the_preface() {
     }
     assert_eq!(rejected.load(Ordering::Relaxed), 0);
 }
+
+/// A server that answers the first request of a connection with 404, and closes the connection
+/// while others are on the way: GOAWAY says that it did not process them. free5GC's functions do
+/// so when a connection was idle for a millisecond.
+fn server_of_one_request_per_connection() -> (SocketAddr, Arc<AtomicU32>) {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind(ANY).unwrap();
+    let address = listener.local_addr().unwrap();
+    let closed = Arc::new(AtomicU32::new(0));
+    let counted = closed.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let counted = counted.clone();
+            std::thread::spawn(move || {
+                stream.read_exact(&mut [0; 24]).unwrap();
+                // Requests that share the connection come in this time.
+                std::thread::sleep(Duration::from_millis(5));
+                // SETTINGS, HEADERS of stream 1 with ":status: 404", GOAWAY after stream 1.
+                let answer = [
+                    &[0, 0, 0, 4, 0, 0, 0, 0, 0][..],
+                    &[0, 0, 1, 1, 5, 0, 0, 0, 1, 0x8d],
+                    &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0],
+                ];
+                counted.fetch_add(1, Ordering::Relaxed);
+                let _ = stream.write_all(&answer.concat());
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+                let _ = std::io::copy(&mut stream, &mut std::io::sink());
+            });
+        }
+    });
+    (address, closed)
+}
+
+/// The requests create something, so they are sent again only if they were not processed.
+#[tokio::test]
+async fn simultaneous_requests_reach_a_producer_that_closes_each_connection() {
+    let (address, connections) = server_of_one_request_per_connection();
+    let client = client(address);
+    let calls = (0..24).map(|n| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            let note = Multipart::new(Note { text: "x".into() });
+            client.echo(&n.to_string(), note).await.unwrap_err()
+        })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        let problem = call.await.unwrap();
+        assert_eq!(problem.status(), 404, "{problem}");
+    }
+    // Each connection has answered one request.
+    assert_eq!(connections.load(Ordering::Relaxed), 24);
+}
