@@ -73,7 +73,13 @@ pub fn insert_switch(config: &mut UpfConfig) -> Result<()> {
     ip("link set lo up")?;
     config.switch.policy = OffloadPolicy::All;
     config.switch.core_next_hop = Some(HOST);
-    config.switch.run = Some(SwitchRun {
+    config.switch.run = Some(switch_run());
+    Ok(())
+}
+
+/// The switch program between the links, at the default place.
+pub fn switch_run() -> SwitchRun {
+    SwitchRun {
         program: None,
         access: "n3a".into(),
         native_n3: "n3s".into(),
@@ -81,8 +87,7 @@ pub fn insert_switch(config: &mut UpfConfig) -> Result<()> {
         native_n6: "n6s".into(),
         spin_us: None,
         state: None,
-    });
-    Ok(())
+    }
 }
 
 pub fn ifindex(name: &str) -> Result<u32> {

@@ -26,6 +26,8 @@ use crate::{Output, RunArgs};
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 pub(crate) use dut::raise_n3_mtu;
+#[cfg(test)]
+pub(crate) use dut::switch_run;
 pub use external::{ExternalUpfArgs, Target};
 pub use onboard::{BoardChoice, MemoryLoadArgs, UpfMemoryArgs, print_memory, use_memory};
 use rand::{SeedableRng, rngs::StdRng};

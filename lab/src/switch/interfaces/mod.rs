@@ -24,6 +24,7 @@ use martlet_switch_control::model::{Operation, Update};
 use martlet_switch_control::rules;
 use martlet_upf::config::{DatapathChoice, OffloadPolicy, SwitchEngine, UpfConfig};
 use points::{COMMON_FRAMES, CONFIRMED, LOADS, Point, QUANTILES, VARIANTS, load_name, packet};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Rate of the latency measurement in packets per second; low, so that no packet queues.
@@ -46,6 +47,8 @@ pub(super) struct Plan {
     hot: u32,
     /// Measure hot sessions and writes of rules, too.
     control: bool,
+    /// The switch program; `None`: where the UPF finds it.
+    program: Option<PathBuf>,
 }
 
 impl Plan {
@@ -60,6 +63,7 @@ impl Plan {
                 latency: second / 4,
                 hot: 3,
                 control: !args.forwarding_only,
+                program: args.program.clone(),
             },
             false => Plan {
                 frames: FRAMES.to_vec(),
@@ -69,6 +73,7 @@ impl Plan {
                 latency: second.min(Duration::from_secs_f64(4.0 * args.trial)),
                 hot: 15,
                 control: !args.forwarding_only,
+                program: args.program.clone(),
             },
         };
         if !args.frames.is_empty() {
@@ -160,7 +165,7 @@ pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
             let rates = on_one_cpu(|| {
                 raise_n3_mtu()?;
                 let mut testbed = Testbed::with_config(choice, Rules::Full, load.1, |config| {
-                    adapt_config(config, engine, load.1, false);
+                    adapt_config(config, plan, engine, load.1, false);
                 })?;
                 if choice == Some(DatapathChoice::Kernel) {
                     testbed.pass_to_kernel()?;
@@ -183,7 +188,7 @@ pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
             let latencies = on_two_cpus(|tester_cpu| {
                 let testbed =
                     Testbed::with_tester_on(choice, Rules::Full, load.1, tester_cpu, |config| {
-                        adapt_config(config, engine, load.1, tester_cpu.is_some())
+                        adapt_config(config, plan, engine, load.1, tester_cpu.is_some())
                     })?;
                 let latency = |(point, uplink): &(Point, bool)| {
                     let found =
@@ -219,7 +224,7 @@ fn control(
 ) -> Result<()> {
     let mut samples = Vec::new();
     for round in 0..plan.hot {
-        let ms = on_two_cpus(|tester_cpu| hot_to_offloaded(engine, tester_cpu))?;
+        let ms = on_two_cpus(|tester_cpu| hot_to_offloaded(plan, engine, tester_cpu))?;
         output.row(format_args!("hot_to_offloaded,512,1,{variant},{round},{ms},0"))?;
         samples.push(ms);
     }
@@ -233,7 +238,8 @@ fn control(
     output.figure(Figure::once(format!("{name}.slowest"), "ms", slowest));
     progress.step("a hot session");
     for rules in [1_000, 100_000] {
-        let (ms, sent, lost) = on_two_cpus(|tester_cpu| write_rules(engine, tester_cpu, rules))?;
+        let (ms, sent, lost) =
+            on_two_cpus(|tester_cpu| write_rules(plan, engine, tester_cpu, rules))?;
         output.row(format_args!("rules_issued,512,{rules},{variant},0,{ms},{lost}"))?;
         let name = format!("rules_issued.{variant}.{rules}");
         output.figure(Figure::once(format!("{name}_under_traffic"), "ms", ms));
@@ -245,7 +251,13 @@ fn control(
 }
 
 /// Makes room for all rules. A switch with a CPU of its own (`alone`) polls all the time.
-fn adapt_config(config: &mut UpfConfig, engine: SwitchEngine, rules: u32, alone: bool) {
+fn adapt_config(
+    config: &mut UpfConfig,
+    plan: &Plan,
+    engine: SwitchEngine,
+    rules: u32,
+    alone: bool,
+) {
     config.switch.engine = engine;
     config.n6.mtu = 1500;
     config.switch.sessions = 131_072;
@@ -253,8 +265,9 @@ fn adapt_config(config: &mut UpfConfig, engine: SwitchEngine, rules: u32, alone:
         // Sampling the rules costs CPU time of the UPF, so it is rare here.
         config.switch.sample_ms = 5_000;
     }
-    if let Some(run) = config.switch.run.as_mut().filter(|_| alone) {
-        run.spin_us = Some(10_000_000);
+    if let Some(run) = &mut config.switch.run {
+        run.program = plan.program.clone();
+        run.spin_us = alone.then_some(10_000_000);
     }
 }
 
@@ -374,9 +387,9 @@ pub(super) fn ratios(output: &mut Output, plan: &Plan) {
 }
 
 /// Milliseconds from the first packet of a hot session until its rules are active on the switch.
-fn hot_to_offloaded(engine: SwitchEngine, tester_cpu: Option<usize>) -> Result<f64> {
+fn hot_to_offloaded(plan: &Plan, engine: SwitchEngine, tester_cpu: Option<usize>) -> Result<f64> {
     let hot = |config: &mut UpfConfig| {
-        adapt_config(config, engine, 1, tester_cpu.is_some());
+        adapt_config(config, plan, engine, 1, tester_cpu.is_some());
         config.switch.policy = OffloadPolicy::Hot;
     };
     let testbed =
@@ -399,6 +412,7 @@ fn hot_to_offloaded(engine: SwitchEngine, tester_cpu: Option<usize>) -> Result<f
 /// Writes rules in one batch over P4Runtime while packets of a session are forwarded. Returns the
 /// duration in milliseconds, and the packets sent and lost meanwhile.
 fn write_rules(
+    plan: &Plan,
     engine: SwitchEngine,
     tester_cpu: Option<usize>,
     rules: u32,
@@ -410,7 +424,7 @@ fn write_rules(
         1,
         tester_cpu,
         |config| {
-            adapt_config(config, engine, 1, tester_cpu.is_some());
+            adapt_config(config, plan, engine, 1, tester_cpu.is_some());
             address = Some((config.switch.address, config.switch.device));
         },
     )?;
@@ -493,5 +507,14 @@ mod tests {
             let short = plan(arguments);
             assert_eq!((short.count().1, short.is_rfc_2544()), (0, false));
         }
+    }
+    #[test]
+    fn the_upf_runs_the_program_of_the_option() {
+        let mut config = UpfConfig::default();
+        config.switch.run = Some(crate::upf::switch_run());
+        let plan = plan(&["--program", "/opt/martlet-switch"]);
+        adapt_config(&mut config, &plan, SwitchEngine::Swx, 1, false);
+        let run = config.switch.run.unwrap();
+        assert_eq!(run.program, Some(PathBuf::from("/opt/martlet-switch")));
     }
 }
