@@ -282,6 +282,9 @@ pub fn run(args: &ReproduceArgs) -> Result<String> {
             false => measure(args, paper, &words, &folder.join(paper.lab())),
         };
         let failure = results.err().map(|error| format!("{error:#}"));
+        if let Some(error) = &failure {
+            tracing::error!(experiment = paper.lab(), error, "experiment failed");
+        }
         let results = Results::read(&folder.join(paper.lab()));
         let unread = results.as_ref().err().map(|error| format!("{error:#}"));
         let results = results.unwrap_or_default();
