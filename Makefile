@@ -108,7 +108,7 @@ demo: packages-demo ## Build, start a core, attach a simulated UE, send its traf
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
 	MARTLET_DEMO_PICTURE=target/martlet-demo.svg $(AS_ROOT) deploy/demo/run.sh target/release/martlet
 
-demo-switch: packages-demo release release-switch ## The same with a programmable switch: a UE's download moves onto it while it runs
+demo-switch: packages-demo release release-switch ## Run the demo with a programmable switch: a UE's download moves onto it while it runs
 	$(AS_ROOT) deploy/demo/switch.sh target/release/martlet
 
 oracles: packages-test
@@ -173,16 +173,16 @@ call-flows-all: packages-test oracles ## Run the call flows with each datapath a
 call-flows-switch: packages-test oracles ## Run the call flows with a programmable switch beside each UPF (ENGINE=-xdp: with its pipeline in XDP)
 	$(SWITCH_CALL_FLOWS)
 
-soak: packages-test ## UEs perform random actions for SECONDS (30) from SEED (1), on each binding; then KILLS (1000) processes of the fabric are killed
+soak: packages-test ## Let UEs perform random actions for SECONDS (30) from SEED (1), on each binding; then kill KILLS (1000) processes of the fabric
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
 	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test process_deaths -- --nocapture
 
-count: packages-switch ## Random packets and rules through XDP for SECONDS (30) by SEED (1): what the counters tell has to add up to the packet
+count: packages-switch ## Send random packets by random rules through XDP for SECONDS (30) from SEED (1): the counters have to add up to the packet
 	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf-xdp --test telemetry $(RUNNER) counters_add_up_while_rules_change -- --nocapture
 
 ATTACKS = ends_paging aborts_a_procedure takes_a_gnb_identity second_association \
 	path_switch_of_a_foreign_ue sends_in_the_tunnel_of_a_ue uplink_before_and_after
-attack-soak: packages-test ## Each attack that is a matter of timing, ROUNDS (1000) times against a running core
+attack-soak: packages-test ## Run each attack that depends on timing ROUNDS (1000) times against a running core
 	MARTLET_ATTACK_ROUNDS=$(ROUNDS) $(CARGO) test --workspace --locked --test call_flows $(RUNNER) -- $(ATTACKS) --nocapture --test-threads 1
 
 chaos: packages-test ## Kill, suspend and disconnect parts of a split core for SECONDS (30) from SEED (1) while UEs perform random actions
@@ -194,24 +194,24 @@ guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an
 	CARGO="$(CARGO)" deploy/guest/xdp.sh linux-image-6.12-amd64
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
-chaos-sets: packages-test ## Members of sets take over from each other for SECONDS (30) from SEED (1) while PostgreSQL fails, clocks are set, and members are cut off, suspended and killed; the history is checked
+chaos-sets: packages-test ## Cut off, suspend and kill members of sets for SECONDS (30) from SEED (1), while PostgreSQL fails and clocks are set; check the history of takeovers
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet-context-store --test leases $(RUNNER) -- --nocapture --test-threads 1
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) chaos_sets -- --nocapture --test-threads 1
 
-p4c-check: ## Give the switch's P4 programs to the reference compiler in P4C=FOLDER (p4test, p4c-bm2-ss, p4c-dpdk)
+p4c-check: ## Give the switch's P4 programs to the reference compiler in P4C=FOLDER (p4test, p4c-bm2-ss, p4c-bm2-psa, p4c-dpdk, p4c-barefoot)
 	deploy/test/p4c.sh "$(P4C)"
 
-differential: packages-switch ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare the results: SETS (2000) sets of rules, from SEED (1) on
+differential: packages-switch ## Give SETS (2000) random sets of rules from SEED (1), with packets, to all datapaths and the switch's pipeline, and compare the results
 	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf-xdp -p martlet-upf-offload --lib $(RUNNER) _agree_
 
-lab-test: packages-build ## Test the outside reference of `martlet-lab sbi`, iceoryx2, which other builds do without
+lab-test: packages-build ## Test the comparison of `martlet-lab sbi` with iceoryx2, which other builds leave out
 	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
 
 channels-test: packages-channels ## Run the conformance suite of secure channels over the TLS libraries in C too (wolfSSL is GPL: not for release)
 	$(CARGO) test --locked -p martlet-lab-channels --features openssl,wolfssl,mbedtls,msquic $(RUNNER)
 
 # Clippy and the documentation cover the switch and all tests, so they need what these build with.
-lint: packages-test ## Check form and habits: formatting, clippy, docs, spelling, widths, links, commit subjects; licences, duplicates and sources of dependencies
+lint: packages-test ## Check the form of code and pages: formatting, clippy, docs, spelling, widths, links, commit subjects; licences, duplicates and sources of dependencies
 	@bash deploy/lint/tools.sh
 	$(CARGO) fmt --check
 	@PATH="$(LINT)/bin:$$PATH" bash deploy/lint/run.sh
@@ -230,7 +230,7 @@ docs: packages-build ## Build the documentation site in target/book, with a refe
 	$(CARGO) build --locked -p martlet
 	deploy/docs/generate.sh target/debug/martlet
 
-lab: packages-build ## Measure the control plane and its service calls, beside iceoryx2: report, raw data and plots in lab-results (uses root for a namespace)
+lab: packages-build ## Measure the control plane, its service calls beside iceoryx2, and an idle core: report, raw data and plots in lab-results (uses root for a namespace)
 	$(CARGO) build --release --locked -p martlet
 	$(CARGO) build --release --locked -p martlet-lab --features iceoryx2
 	$(AS_ROOT) target/release/martlet-lab --log warn control-plane
@@ -245,7 +245,7 @@ bench: packages-bench ## Compare the release build with BASE (the last release):
 bench-update: packages-bench ## Count instructions and write lab/instructions.tsv; the commit says why a count rises
 	CARGO="$(CARGO)" AS_ROOT="$(AS_ROOT)" deploy/bench/run.sh --update
 
-bench-update-debug: packages-test ## The same in the build of the tests: lab/instructions-debug.tsv, which `make test` compares with
+bench-update-debug: packages-test ## Do the same for the build of the tests: lab/instructions-debug.tsv, which `make test` compares with
 	$(CARGO) test --workspace --locked --no-run
 	deploy/bench/debug.sh --update
 
@@ -271,11 +271,11 @@ lab-positioning: release-positioning ## Measure LCS-UPP over every secure channe
 		target/positioning/release/martlet-lab --log warn lcs-upp --path radio --radio loss=0.005 --realtime \
 		--channels wolfssl_default,wolfssl,mbedtls,msquic,rustls,quinn,quinn_keep_alive
 
-lab-positioning-guest: release-positioning packages-guest ## Measure all three types of LCS-UPP data path beside wolfSSL, ROUNDS (1000) times in a guest with Debian's kernel (wolfSSL is GPL: not for release)
+lab-positioning-guest: release-positioning packages-guest ## Measure all three types of LCS-UPP data path beside wolfSSL, with ROUNDS (1000) in a guest with Debian's kernel (wolfSSL is GPL: not for release)
 	ROUNDS=$(ROUNDS) deploy/guest/lcs.sh target/positioning/release/martlet-lab
 
 # OUT, AGAIN, QUICK, ROUNDS and TRIAL are described there.
-reproduce: packages-lab packages-guest ## Make the 17 figures of the four papers in one report, lab-results/reproduce (hours; QUICK=1: minutes); what is measured already is kept
+reproduce: packages-lab packages-guest ## Make the 17 figures of the four papers in one report, lab-results/reproduce (hours; QUICK=1: minutes), and keep what is already measured
 	MAKE="$(MAKE)" AS_ROOT="$(AS_ROOT)" deploy/reproduce/run.sh
 
 fuzz: packages-fuzz ## Run every fuzz target for SECONDS each (30), with a nightly toolchain or, without one, the stable one

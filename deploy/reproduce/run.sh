@@ -10,9 +10,10 @@
 #     BASELINE=none  L25GC+ without free5GC, the paper's baseline
 #     LAB=FILE       a built martlet-lab; then nothing is built, and there is no baseline
 #     GUEST=FILE     what measures LCS-UPP in a guest (deploy/guest/lcs.sh)
-# A part that OUT has from the same programs and options is kept, so that an aborted run goes on
-# where it was. A part that fails does not stop the others: its figures tell why, and the exit code
-# is 1. MAKE and AS_ROOT are those of the Makefile.
+#     KERNEL=PACKAGE Debian's kernel of that guest (linux-image-rt-amd64)
+# A part that OUT has from the same programs and options is kept, so that an aborted run continues
+# where it ended. A part that fails does not stop the others: its figures have the reason, and the
+# exit code is 1. MAKE and AS_ROOT are those of the Makefile.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 read -ra as_root <<< "${AS_ROOT:-}"

@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Shows accounts and records of the CHF, or sets a quota.
 #[derive(Args)]
 pub struct ChargingArgs {
-    /// IMSI of a UE, such as imsi-001010000000001 [default: all]
+    /// IMSI of a UE, such as imsi-001010000000001, or nai-user@realm [default: all]
     imsi: Option<String>,
     /// Set the remaining quota in bytes, or `unlimited`
     #[arg(long, requires = "imsi")]

@@ -28,7 +28,7 @@ the configuration: see `martlet defaults`.";
 /// Arguments of the command.
 #[derive(Args)]
 pub struct LocateArgs {
-    /// IMSI of the UE, such as imsi-001010000000001
+    /// IMSI of the UE, such as imsi-001010000000001, or nai-user@realm
     imsi: String,
     #[command(flatten)]
     oam: OamArgs,

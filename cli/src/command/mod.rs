@@ -46,7 +46,7 @@ pub enum Command {
     Sim(sim::SimCommand),
     /// Show network functions, gNBs, UEs and sessions of a running core
     Status(status::StatusArgs),
-    /// Show the user plane live: UEs, reasons of drops, tables, the board
+    /// Show the core live: functions, gNBs, UEs, drops by reason, UPFs
     Top(top::TopArgs),
     /// Trace and capture packets of the user plane
     #[command(subcommand)]
@@ -60,13 +60,13 @@ pub enum Command {
     Charging(charging::ChargingArgs),
     /// Have consumers and gNBs select other instances of a function, before it is stopped
     Drain(drain::DrainArgs),
-    /// Move registered UEs to other AMFs of the set, until each has its share
+    /// Move registered UEs from the AMF of this machine to others of its set
     Rebalance(rebalance::RebalanceArgs),
     /// Check a configuration file
     Check(check::CheckArgs),
     /// Check this machine, and report what will not work and how to fix it
     Doctor(doctor::DoctorArgs),
-    /// Copy the databases and the operator's key; the core may run
+    /// Copy the databases, the operator's key and the configuration; the core may run
     Backup(backup::BackupArgs),
     /// Restore the databases and the operator's key from a backup
     Restore(backup::RestoreArgs),
@@ -79,11 +79,11 @@ pub enum Command {
     Ran(martlet_ran::cli::RanArgs),
     /// Show a core with a phone at work, in network namespaces of its own (needs root)
     Demo(demo::DemoArgs),
-    /// Run the programmable switch, and write its rules (RPI)
+    /// Run the programmable switch, and write its rules
     Switch(martlet_switch_rpi::SwitchArgs),
     /// Run an experiment with martlet-lab, if it is installed
     Lab(lab::LabArgs),
-    /// Print the reference of the configuration
+    /// Print a reference: configuration keys, their JSON Schema, tolerated deviations
     #[command(subcommand)]
     Reference(reference::ReferenceCommand),
     /// Print completions for a shell

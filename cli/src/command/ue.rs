@@ -11,7 +11,8 @@ use martlet_sbi::path_segment;
 /// Shows data of a UE.
 #[derive(Args)]
 pub struct UeArgs {
-    /// IMSI of the UE, such as imsi-001010000000001, or the SUCI of a UE that never registered
+    /// IMSI of the UE, such as imsi-001010000000001, or nai-user@realm, or the SUCI of a UE that
+    /// never registered
     imsi: String,
     #[command(subcommand)]
     command: UeCommand,

@@ -10,7 +10,7 @@ use martlet_store::{Secret, Subscriber};
 /// Arguments of `martlet subscriber remove`.
 #[derive(Args)]
 pub struct RemoveArgs {
-    /// IMSI of the first subscriber
+    /// IMSI of the first subscriber, or nai-user@realm
     supi: String,
     /// Number of subscribers, with consecutive IMSIs
     #[arg(long, default_value_t = 1)]

@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Fields of a subscriber to change.
 #[derive(Args)]
 pub struct SetArgs {
-    /// IMSI
+    /// IMSI, or nai-user@realm
     supi: String,
     /// K: 32 hexadecimal digits
     #[arg(long)]

@@ -9,7 +9,7 @@ use martlet_sbi::path_segment;
 /// Arguments of `martlet subscriber show`.
 #[derive(Args)]
 pub struct ShowArgs {
-    /// IMSI
+    /// IMSI, or nai-user@realm
     supi: String,
     /// Show the keys, from the database itself: the API never shows them
     #[arg(long)]

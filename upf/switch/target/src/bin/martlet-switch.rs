@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Parser)]
 #[command(
     name = "martlet-switch",
-    about = "The programmable switch of the user plane, on DPDK's software switch"
+    about = "The programmable switch of the user plane, on DPDK's software switch or in XDP"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -23,7 +23,7 @@ struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Engines {
-    /// DPDK, with the fastest engine of this build
+    /// DPDK with the fastest engine of this build; `swx` is another name
     #[value(alias = "swx")]
     Best,
     Interpreter,
