@@ -35,12 +35,46 @@ pub struct Authentication {
     pub serving_network_name: String,
 }
 
+/// An authentication with the end of its lifetime.
+struct Entry {
+    authentication: Authentication,
+    end: Instant,
+}
+
 #[derive(Default)]
 struct Table {
-    authentication: HashMap<String, Authentication>,
-    /// In order of start, thus of expiry. Finished ones are skipped.
+    entries: HashMap<String, Entry>,
+    /// In order of expiry. Those of finished authentications, and those from before an update, mean
+    /// nothing; they are removed when there are too many of them.
     ends: VecDeque<(Instant, String)>,
     last_id: u64,
+}
+
+/// Whether this is the end of an authentication in progress.
+fn is_current(entries: &HashMap<String, Entry>, end: Instant, id: &str) -> bool {
+    entries.get(id).is_some_and(|entry| entry.end == end)
+}
+
+impl Table {
+    /// Removes the authentications whose lifetime is over.
+    fn expire(&mut self, now: Instant) {
+        while self.ends.front().is_some_and(|(end, _)| *end <= now) {
+            if let Some((end, id)) = self.ends.pop_front()
+                && is_current(&self.entries, end, &id)
+            {
+                self.entries.remove(&id);
+            }
+        }
+    }
+
+    fn put(&mut self, id: String, authentication: Authentication, end: Instant, max: usize) {
+        self.entries.insert(id.clone(), Entry { authentication, end });
+        self.ends.push_back((end, id));
+        if self.ends.len() > max.saturating_mul(2) {
+            let Table { entries, ends, .. } = self;
+            ends.retain(|(end, id)| is_current(entries, *end, id));
+        }
+    }
 }
 
 /// The table of authentications in progress.
@@ -71,37 +105,29 @@ impl Pending {
     /// Adds an authentication and returns its identity; None if the table is full.
     pub fn add(&self, authentication: Authentication, now: Instant) -> Option<String> {
         let mut table = self.table();
-        while table.ends.front().is_some_and(|(end, _)| *end <= now) {
-            if let Some((_, id)) = table.ends.pop_front() {
-                table.authentication.remove(&id);
-            }
-        }
-        if table.authentication.len() >= self.max || table.ends.len() >= self.max.saturating_mul(2)
-        {
+        table.expire(now);
+        if table.entries.len() >= self.max {
             return None;
         }
         table.last_id += 1;
         let id = format!("{}-{}", self.epoch, table.last_id);
-        table.authentication.insert(id.clone(), authentication);
-        table.ends.push_back((now + self.lifetime, id.clone()));
+        table.put(id.clone(), authentication, now + self.lifetime, self.max);
         Some(id)
     }
 
     /// Stores the next state of an authentication.
     pub fn update(&self, id: &str, authentication: Authentication, now: Instant) {
-        let mut table = self.table();
-        table.authentication.insert(id.to_string(), authentication);
-        table.ends.push_back((now + self.lifetime, id.to_string()));
+        self.table().put(id.to_string(), authentication, now + self.lifetime, self.max);
     }
 
     /// Removes and returns an authentication, so that each challenge is answered once.
     pub fn take(&self, id: &str) -> Option<Authentication> {
-        self.table().authentication.remove(id)
+        self.table().entries.remove(id).map(|entry| entry.authentication)
     }
 
     /// The number of authentications in progress.
     pub fn len(&self) -> usize {
-        self.table().authentication.len()
+        self.table().entries.len()
     }
 }
 
@@ -139,5 +165,37 @@ mod tests {
         assert!(pending.add(authentication(), start + Duration::from_secs(10)).is_some());
         assert!(pending.take(&first).is_none());
         assert_eq!(pending.len(), 1);
+    }
+
+    /// More than twice the limit within a lifetime.
+    #[test]
+    fn finished_authentications_take_no_place() {
+        let config = AusfConfig { max_pending: 2, pending_s: 10, ..Default::default() };
+        let pending = Pending::new(&config);
+        let start = Instant::now();
+        let waiting = pending.add(authentication(), start).unwrap();
+        for n in 0..100 {
+            let id = pending.add(authentication(), start);
+            let id = id.unwrap_or_else(|| panic!("authentication {n} is refused"));
+            assert!(pending.take(&id).is_some());
+        }
+        assert!(pending.table().ends.len() <= 5);
+        assert!(pending.take(&waiting).is_some(), "the oldest one still waits");
+    }
+
+    #[test]
+    fn an_updated_authentication_has_a_new_lifetime() {
+        let config = AusfConfig { max_pending: 2, pending_s: 10, ..Default::default() };
+        let pending = Pending::new(&config);
+        let start = Instant::now();
+        let id = pending.add(authentication(), start).unwrap();
+        let later = start + Duration::from_secs(6);
+        let taken = pending.take(&id).unwrap();
+        pending.update(&id, taken, later);
+        // The first lifetime is over.
+        pending.add(authentication(), start + Duration::from_secs(11)).unwrap();
+        assert_eq!(pending.len(), 2);
+        pending.add(authentication(), start + Duration::from_secs(16)).unwrap();
+        assert!(pending.take(&id).is_none());
     }
 }
