@@ -10,7 +10,7 @@ use crate::completion::to_its_end;
 use crate::problem::Failure;
 use crate::resource_path::resource;
 use crate::state::Oam;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, Method, header};
@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// Name of the header with the CSRF token.
 pub const CSRF_HEADER: &str = "x-csrf-token";
+/// Maximum length of a body before the caller is known.
+pub const MAX_SIGN_IN: usize = 4096;
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,6 +217,8 @@ async fn check(oam: &Arc<Oam>, request: &mut Request) -> Result<(), Failure> {
     let needed = needed(request.method(), &path);
     let caller = caller(oam, request.headers(), peer).await;
     if needed == Needed::Nothing {
+        // Here, since an idempotency key has the body read before its operation is found.
+        DefaultBodyLimit::max(MAX_SIGN_IN).apply(request);
         return Ok(());
     }
     let caller = caller?.ok_or_else(|| Failure::unauthenticated("no user is signed in"))?;

@@ -35,6 +35,20 @@ fn secrets_are_no_parameters_answers_are_not_cached_and_bodies_are_bounded() {
         // Who is not signed in sends no more than a sign-in needs.
         let long = json!({"user": "vera", "password": "x".repeat(5000)});
         Caller::tcp().post("/session", long)?.expect(413)?;
+        // Nor with an idempotency key, for which the body is read first: the answer comes before
+        // the rest of the body.
+        let mut stream = std::net::TcpStream::connect(ADDRESS)?;
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        let head = format!(
+            "POST /api/v1/session HTTP/1.1\r\nhost: {ADDRESS}\r\ncontent-type: \
+             application/json\r\nidempotency-key: a-key-without-caller\r\ncontent-length: \
+             1000000\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(&[b' '; 6000])?;
+        let mut status = [0; 12];
+        stream.read_exact(&mut status)?;
+        ensure!(status == *b"HTTP/1.1 413", "{}", String::from_utf8_lossy(&status));
         core.stop()
     });
 }

@@ -25,7 +25,7 @@ mod ue_messages;
 mod ues;
 mod user_plane;
 
-use crate::authentication::admit;
+use crate::authentication::{MAX_SIGN_IN, admit};
 use crate::console;
 use crate::idempotency::{self, once};
 use crate::problem::{Failure, ProblemDetails};
@@ -49,8 +49,6 @@ const MAX_BODY: usize = 16 << 20;
 /// Maximum length of a body with a configuration or a part of it in bytes. Each change of one
 /// reads, compares and checks the whole file.
 const MAX_CONFIGURATION: usize = 1 << 20;
-/// Maximum length of a body before the caller is known.
-const MAX_SIGN_IN: usize = 4096;
 
 /// Scripts and styles come from this origin alone, and no other page may frame this one.
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: \
