@@ -1,6 +1,7 @@
 //! The operations that the store needs of a database. Values are as the store made them, with
 //! secrets encrypted.
-use crate::StoreError;
+use crate::{InvalidSubscriber, StoreError};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
@@ -41,10 +42,41 @@ pub(crate) fn rows_of(batch: Result<Vec<Row>, StoreError>) -> Vec<Result<Row, St
     }
 }
 
+/// Subscribers that rows of an import have removed, since they had the same GPSI, each with the
+/// SUPI of such a row. The import has to add them again, with another GPSI.
+#[derive(Debug, Default)]
+pub(crate) struct Displaced(BTreeMap<String, String>);
+
+impl Displaced {
+    /// A row has removed a subscriber.
+    pub fn add(&mut self, supi: String, by: &str) {
+        self.0.insert(supi, by.into());
+    }
+
+    /// A subscriber was added.
+    pub fn added(&mut self, supi: &str) {
+        self.0.remove(supi);
+    }
+
+    /// At the end of the import.
+    ///
+    /// # Errors
+    /// A subscriber would be removed.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let Some((supi, by)) = self.0.first_key_value() else { return Ok(()) };
+        let message = format!(
+            "{by} has the MSISDN of {supi}, which would be removed: write another one, or change \
+             {supi} first"
+        );
+        Err(InvalidSubscriber { field: "msisdn", message }.into())
+    }
+}
+
 /// A database of subscribers and contexts.
 pub(crate) trait Database: Send + Sync {
-    /// Adds rows in batches, all or none; with `replace`, in place of existing ones. An
-    /// error of the iterator ends the call and adds nothing.
+    /// Adds rows in batches, all or none; with `replace`, in place of existing ones with their
+    /// SUPIs. No other subscriber is removed. An error of the iterator ends the call and adds
+    /// nothing.
     fn add(&self, batches: &mut Batches<'_>, replace: bool) -> Result<(), StoreError>;
     /// Replaces a row's GPSI and profile, and records the change. The sequence number stays.
     fn change(

@@ -1,7 +1,9 @@
 //! The PostgreSQL database, which processes on several machines can share. The client library
 //! blocks in a runtime of its own, which must not run within another one: a thread holds the
 //! connection.
-use crate::database::{Batches, Change, Database, Group, MAX_CHANGES, Row, SDM_SUBSCRIPTION};
+use crate::database::{
+    Batches, Change, Database, Displaced, Group, MAX_CHANGES, Row, SDM_SUBSCRIPTION,
+};
 use crate::postgres_client::{Client, Transaction};
 use crate::{StoreError, schema};
 use std::collections::HashSet;
@@ -111,13 +113,17 @@ fn add(
 ) -> Result<(), StoreError> {
     let mut transaction = client.long_transaction()?;
     transaction.execute(ORDER_CHANGES, &[])?;
+    let mut displaced = Displaced::default();
     while let Some(rows) = batches.recv().map_err(|_| StoreError::Cancelled)? {
         // Rows with a common identity replace each other: one after the other then.
         match has_duplicates(&rows) {
-            true => rows.chunks(1).try_for_each(|row| add_rows(&mut transaction, row, replace))?,
-            false => add_rows(&mut transaction, &rows, replace)?,
+            true => rows
+                .chunks(1)
+                .try_for_each(|row| add_rows(&mut transaction, row, replace, &mut displaced))?,
+            false => add_rows(&mut transaction, &rows, replace, &mut displaced)?,
         }
     }
+    displaced.check()?;
     let sql = "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - $1";
     transaction.execute(sql, &[&MAX_CHANGES])?;
     notify(&mut transaction)?;
@@ -136,10 +142,17 @@ fn add_rows(
     transaction: &mut Transaction<'_>,
     rows: &[Row],
     replace: bool,
+    displaced: &mut Displaced,
 ) -> Result<(), StoreError> {
     let supis: Vec<&str> = rows.iter().map(|row| row.supi.as_str()).collect();
     let gpsis: Vec<Option<&str>> = rows.iter().map(|row| row.gpsi.as_deref()).collect();
     if replace {
+        let sql = "SELECT supi, gpsi FROM subscriber WHERE gpsi = ANY($1) AND supi <> ALL($2)";
+        for other in transaction.query(sql, &[&gpsis, &supis])? {
+            let gpsi: Option<String> = other.get(1);
+            let by = rows.iter().find(|row| row.gpsi == gpsi);
+            displaced.add(other.get(0), by.map_or("", |row| row.supi.as_str()));
+        }
         let sql = "DELETE FROM subscriber WHERE supi = ANY($1) OR gpsi = ANY($2)";
         transaction.execute(sql, &[&supis, &gpsis])?;
     }
@@ -149,6 +162,7 @@ fn add_rows(
                unnest($1::text[], $2::text[], $3::bigint[], $4::text[])";
     let outcome = transaction.execute(sql, &[&supis, &gpsis, &numbers, &profiles]);
     unless_exists(outcome, supis.first().copied().unwrap_or_default())?;
+    supis.iter().for_each(|supi| displaced.added(supi));
     let sql = "INSERT INTO change (supi) SELECT * FROM unnest($1::text[])";
     transaction.execute(sql, &[&supis])?;
     Ok(())

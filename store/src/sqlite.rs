@@ -1,6 +1,7 @@
 //! The SQLite database: one file, one connection.
 use crate::database::{
-    Batches, Change, Database, Group, GroupSignal, MAX_CHANGES, Row, SDM_SUBSCRIPTION, rows_of,
+    Batches, Change, Database, Displaced, Group, GroupSignal, MAX_CHANGES, Row, SDM_SUBSCRIPTION,
+    rows_of,
 };
 use crate::{StoreError, schema};
 use rusqlite::config::DbConfig;
@@ -300,8 +301,17 @@ impl Database for Sqlite {
             }
             false => "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, ?3, ?4)",
         };
+        let of_gpsi = "SELECT supi FROM subscriber WHERE gpsi = ?1 AND supi <> ?2";
+        let mut displaced = Displaced::default();
         for row in batches.flat_map(rows_of) {
             let row = row?;
+            if replace && let Some(gpsi) = &row.gpsi {
+                let other: Option<String> = transaction
+                    .prepare_cached(of_gpsi)?
+                    .query_row([gpsi, &row.supi], |row| row.get(0))
+                    .optional()?;
+                other.into_iter().for_each(|other| displaced.add(other, &row.supi));
+            }
             let outcome = transaction.prepare_cached(sql)?.execute(params![
                 row.supi,
                 row.gpsi,
@@ -309,8 +319,10 @@ impl Database for Sqlite {
                 row.profile
             ]);
             unless_exists(outcome, &row.supi)?;
+            displaced.added(&row.supi);
             record_change(&transaction, &row.supi)?;
         }
+        displaced.check()?;
         transaction.execute(
             "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - ?1",
             [MAX_CHANGES],

@@ -95,10 +95,11 @@ impl Store {
         self.cache().subscribers.clear();
     }
 
-    /// Adds subscribers, all or none; with `replace`, in place of existing ones.
+    /// Adds subscribers, all or none; with `replace`, in place of existing ones with their SUPIs.
     ///
     /// # Errors
-    /// A subscriber is invalid, or exists and is not to be replaced.
+    /// A subscriber is invalid, exists and is not to be replaced, or has the MSISDN of another one
+    /// that is not among them.
     pub fn add(&self, subscribers: &[Subscriber], replace: bool) -> Result<(), StoreError> {
         let subscribers = subscribers.iter().map(Ok::<_, StoreError>);
         self.import(subscribers, replace).map(drop)

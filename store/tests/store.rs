@@ -100,6 +100,31 @@ fn adding_several_subscribers_is_all_or_nothing() {
 }
 
 #[test]
+fn replacing_removes_no_other_subscriber_with_the_same_msisdn() {
+    TestDatabase::each("msisdn", |database| {
+        let store = database.open();
+        let with = |n: u64, msisdn: &str| Subscriber {
+            msisdn: Some(msisdn.into()),
+            ..subscriber().nth(n).unwrap()
+        };
+        store.add(&[with(0, "491700000000"), with(1, "491700000001")], false).unwrap();
+        // That of a subscriber that stays as it is, and that of one before it.
+        for wrong in [
+            vec![with(2, "491700000001")],
+            vec![with(2, "491700000002"), with(3, "491700000002")],
+        ] {
+            let refused = store.add(&wrong, true).unwrap_err();
+            assert!(matches!(refused, StoreError::Invalid(_)), "{refused}");
+            assert_eq!(store.count().unwrap(), 2);
+        }
+        // Two subscribers exchange theirs.
+        store.add(&[with(0, "491700000001"), with(1, "491700000000")], true).unwrap();
+        assert_eq!(store.supi_of("msisdn-491700000001").unwrap().as_deref(), Some(SUPI));
+        assert_eq!(store.count().unwrap(), 2);
+    });
+}
+
+#[test]
 fn a_change_by_another_process_is_visible_at_once() {
     TestDatabase::each("others", |database| {
         let (core, tool) = (database.open(), database.open());
