@@ -41,7 +41,9 @@ impl<O: Egress> Forwarder<O> {
                     peer = %from, kind,
                     "unknown GTP-U extension header with comprehension required"
                 );
-                let allowed = lock(&self.response_limiter).allows(from.ip(), now);
+                // Others would use the answers up that peers may get.
+                let allowed = self.perimeter.informs(from.ip())
+                    && lock(&self.response_limiter).allows(from.ip(), now);
                 return allowed.then(|| supported_extension_headers(0));
             }
             Err(error) => {

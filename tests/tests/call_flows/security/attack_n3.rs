@@ -3,13 +3,14 @@ use crate::security::{limit, rounds};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_gtpu::{Message, PduSessionContainer, decode, g_pdu_header};
+use martlet_store::{SessionType, SubscribedDnn};
 use martlet_tests::{
-    GATEWAY, TestCore, in_namespace, in_namespace_within, ping, reaches, sequence_of,
-    without_switch,
+    GATEWAY, TestCore, configure6, in_namespace, in_namespace_within, internet, ping, reaches,
+    sequence_of, without_switch,
 };
 use martlet_upf::config::{DatapathChoice, SourceCheck};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 
@@ -262,4 +263,50 @@ fn attack_error_indications_reveal_which_teids_exist() {
 #[test]
 fn attack_error_indications_reveal_which_teids_exist_with_xdp() {
     in_namespace(|| which_teids_exist(DatapathChoice::Xdp));
+}
+
+/// What the UPF answers itself: a Router Solicitation in the tunnel of a UE, and an extension
+/// header that it does not know.
+async fn requests(datapath: DatapathChoice) -> Result<()> {
+    let core = start(datapath).await?;
+    core.subscribe(1, |subscriber| {
+        let session_types = vec![SessionType::Ipv6];
+        subscriber.slices[0].dnns =
+            vec![SubscribedDnn { session_types, ..SubscribedDnn::new("internet") }];
+    })?;
+    let gnb = core.gnb(1).await?;
+    let ue = gnb.new_ue(core.ue_config(1))?;
+    ue.register().await?;
+    let mut request = internet();
+    request.session_type = martlet_nas::PduSessionTypeValue::Ipv6;
+    let session = ue.establish_pdu_session(request).await?;
+    configure6(&ue, session.psi).await?;
+    // Answers to the UE's own solicitations have arrived.
+    while tokio::time::timeout(Duration::from_millis(200), ue.recv_ip()).await.is_ok() {}
+    let sender = UdpSocket::bind(UNKNOWN_SENDER).await?;
+    let (own, routers) =
+        (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x2a), Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2));
+    let mut solicitation = vec![0x60, 0, 0, 0, 0, 8, 58, 255];
+    solicitation.extend(own.octets().into_iter().chain(routers.octets()));
+    solicitation.extend([133, 0, 0x7b, 0x8a, 0, 0, 0, 0]);
+    sender.send_to(&g_pdu(uplink_teid(&core)?, &solicitation)?, UPF).await?;
+    let received = tokio::time::timeout(SILENCE, ue.recv_ip()).await;
+    ensure!(received.is_err(), "the UE got an answer: {received:?}");
+    // A PDCP PDU number, which only gNBs exchange.
+    let extension = [0x34, 255, 0, 8, 1, 1, 1, 1, 0, 0, 0, 0xc0, 1, 0, 0, 0];
+    sender.send_to(&extension, UPF).await?;
+    let mut buffer = [0; 2048];
+    let answered = tokio::time::timeout(SILENCE, sender.recv_from(&mut buffer)).await;
+    ensure!(answered.is_err(), "the sender got an answer: {:02x?}", &buffer[..16]);
+    Ok(())
+}
+
+#[test]
+fn attack_unknown_sender_gets_no_answers() {
+    in_namespace(|| requests(DatapathChoice::Kernel));
+}
+
+#[test]
+fn attack_unknown_sender_gets_no_answers_with_xdp() {
+    in_namespace(|| requests(DatapathChoice::Xdp));
 }

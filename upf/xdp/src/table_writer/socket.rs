@@ -49,7 +49,9 @@ impl Socket {
                     peer = %from, kind,
                     "unknown GTP-U extension header with comprehension required"
                 );
-                let allowed = self.response_limiter.allows(from.ip(), now);
+                // Others would use the answers up that peers may get.
+                let allowed = forwarder.perimeter.informs(from.ip())
+                    && self.response_limiter.allows(from.ip(), now);
                 return allowed.then(|| supported_extension_headers(0));
             }
             Err(error) => {
@@ -68,14 +70,14 @@ impl Socket {
         (from, local): (SocketAddr, IpAddr),
         now: Instant,
     ) {
+        let sender = forwarder.sender(&forwarder.lock(), pdu.teid, from.ip(), now);
         if let Some(asked) =
             Flow::of(pdu.payload).filter(|flow| router::is_solicitation(pdu.payload, flow))
-            && forwarder.perimeter.accepts(from.ip(), false)
+            && matches!(sender, Some((_, Sender::Accepted)))
             && forwarder.advertise(pdu.teid, asked.source)
         {
             return;
         }
-        let sender = forwarder.sender(&forwarder.lock(), pdu.teid, from.ip(), now);
         if let Some((seid, sender)) = sender {
             let datagram = whole.to_vec();
             let packet = EarlyPacket { seid, from, local, datagram, since: now };
