@@ -168,6 +168,11 @@ impl N4 {
         self.changed.notify_waiters();
     }
 
+    /// Whether an address is that of a configured UPF.
+    pub(super) fn is_upf(&self, from: SocketAddr) -> bool {
+        self.tables().associations.iter().any(|a| a.upf.n4.ip() == from.ip())
+    }
+
     /// Whether an address is that of an associated UPF.
     pub(super) fn is_associated_upf(&self, from: SocketAddr) -> bool {
         self.tables().associations.iter().any(|a| a.is_up() && a.upf.n4.ip() == from.ip())

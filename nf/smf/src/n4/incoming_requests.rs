@@ -36,8 +36,14 @@ impl N4 {
             self.response_received(from, bytes, header.sequence);
             return None;
         }
-        // A retransmitted request gets the same response.
-        match self.tables().answers.seen_as(from, header.sequence, bytes, Instant::now()) {
+        // A retransmitted request gets the same response. Those of others are not stored: they
+        // would push those of UPFs out, and a repeated usage report would count twice.
+        let is_upf = self.is_upf(from);
+        let seen = match is_upf {
+            true => self.tables().answers.seen_as(from, header.sequence, bytes, Instant::now()),
+            false => Seen::New,
+        };
+        match seen {
             Seen::UnderWay => return None,
             Seen::Answered(bytes) => return Some(bytes),
             Seen::New => {}
@@ -53,11 +59,13 @@ impl N4 {
                         "invalid N4 request"
                     );
                 }
-                self.reject_malformed(&header, &error, sessions)
+                self.reject_malformed(from, &header, &error, sessions)
             }
         };
         let bytes = answer?.encode();
-        self.tables().answers.answer(from, header.sequence, &bytes);
+        if is_upf {
+            self.tables().answers.answer(from, header.sequence, &bytes);
+        }
         Some(bytes)
     }
 
@@ -217,16 +225,18 @@ impl N4 {
     /// The response to a request that does not decode; `None` if its type has no response.
     fn reject_malformed(
         &self,
+        from: SocketAddr,
         header: &Header,
         error: &DecodeError,
         sessions: &impl SessionLayer,
     ) -> Option<Packet> {
         let (node_id, sequence, cause) = (self.node(), header.sequence, error.cause()?);
         let offending_ie = error.offending().map(OffendingIe);
+        let session = sessions.user_plane(header.seid.unwrap_or(0));
         Some(match header.message_type {
             7 => Packet::node(sequence, AssociationUpdateResponse { node_id, cause }),
             12 => Packet::node(sequence, NodeReportResponse { node_id, cause, offending_ie }),
-            56 => match sessions.user_plane(header.seid.unwrap_or(0)) {
+            56 => match session.filter(|session| session.upf.ip() == from.ip()) {
                 Some(upf) => Packet::session(
                     upf.seid,
                     sequence,

@@ -179,9 +179,17 @@ fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
                 .await?,
         )?;
         ensure!(foreign.get() >= 2.0, "the errors are not counted");
-        // A report without its mandatory element.
-        let answer = attacker.answer(SMF, &raw(56, Some(42), 22, &[])).await?;
-        not_found(answer)?;
+        // A report without its mandatory element: the SEID of the bystander's UPF is not in the
+        // answer either.
+        for (seid, sequence) in [(42, 22), (seid, 27)] {
+            not_found(attacker.answer(SMF, &raw(56, Some(seid), sequence, &[])).await?)?;
+        }
+        // Nothing of the attacker is stored, so that its second request is no repeated one.
+        let again = MetricDelta::of("martlet_smf_n4_total", &[("event", "malformed")]);
+        for _ in 0..2 {
+            attacker.answer(SMF, &raw(56, Some(42), 28, &[])).await?;
+        }
+        ensure!(again.get() >= 2.0, "a request of an unknown peer is stored");
         let answer = attacker.answer(SMF, &raw(12, None, 23, &NODE_ID)).await?;
         let Message::NodeReportResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
