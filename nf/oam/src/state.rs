@@ -19,7 +19,7 @@ use martlet_store::Store;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Password hashes that are computed at the same time: each takes 19 MiB while it is computed.
 const HASHES: usize = 1;
@@ -147,12 +147,17 @@ impl Oam {
         blocking(move || call(&store)).await
     }
 
-    /// The same for a call that hashes a password.
+    /// Waits for the turn to hash passwords. It lasts as long as what is returned.
+    pub async fn turn_to_hash(&self) -> Option<SemaphorePermit<'_>> {
+        self.hashes.acquire().await.ok()
+    }
+
+    /// The same as [`Oam::store`] for a call that hashes a password.
     pub async fn store_with_hash<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Store) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let _permit = self.hashes.acquire().await;
+        let _turn = self.turn_to_hash().await;
         self.store(call).await
     }
 

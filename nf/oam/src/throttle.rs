@@ -3,7 +3,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Callers that are remembered. Beyond them the longest idle ones are forgotten.
+/// Callers that are remembered. Beyond them the longest idle ones are forgotten, those that are
+/// locked out last.
 const MAX_CALLERS: usize = 4096;
 
 /// Tokens of a caller, and its failed sign-ins.
@@ -14,6 +15,7 @@ struct Caller {
     refilled: Instant,
     failures: u32,
     failed_at: Instant,
+    used: Instant,
 }
 
 /// Limits by caller: an address or the name of a user.
@@ -38,17 +40,31 @@ impl Throttle {
     fn with<T>(&self, name: &str, now: Instant, then: impl FnOnce(&mut Caller) -> T) -> T {
         let mut callers = self.callers();
         if callers.len() >= MAX_CALLERS && !callers.contains_key(name) {
-            let idle = callers.iter().min_by_key(|(_, caller)| caller.refilled);
+            let idle = callers
+                .iter()
+                .min_by_key(|(_, caller)| (self.lockout_of(caller, now).is_some(), caller.used));
             if let Some(idle) = idle.map(|(name, _)| name.clone()) {
                 callers.remove(&idle);
             }
         }
-        then(callers.entry(name.to_string()).or_insert(Caller {
+        let caller = callers.entry(name.to_string()).or_insert(Caller {
             tokens: self.per_minute,
             refilled: now,
             failures: 0,
             failed_at: now,
-        }))
+            used: now,
+        });
+        caller.used = now;
+        then(caller)
+    }
+
+    /// The rest of the time that a caller is locked out.
+    fn lockout_of(&self, caller: &Caller, now: Instant) -> Option<Duration> {
+        if caller.failures < self.max_failures {
+            return None;
+        }
+        let elapsed = now.saturating_duration_since(caller.failed_at);
+        self.lockout.checked_sub(elapsed).filter(|rest| !rest.is_zero())
     }
 
     /// Takes a request. An error is the number of seconds until the next one is admitted.
@@ -68,17 +84,13 @@ impl Throttle {
     /// Whether a name is not locked out. An error is the number of remaining seconds.
     pub fn may_sign_in(&self, name: &str, now: Instant) -> Result<(), u64> {
         self.with(name, now, |caller| {
-            if caller.failures < self.max_failures {
-                return Ok(());
+            if let Some(rest) = self.lockout_of(caller, now) {
+                return Err(rest.as_secs() + 1);
             }
-            let elapsed = now.saturating_duration_since(caller.failed_at);
-            match self.lockout.checked_sub(elapsed).filter(|rest| !rest.is_zero()) {
-                Some(rest) => Err(rest.as_secs() + 1),
-                None => {
-                    caller.failures = 0;
-                    Ok(())
-                }
+            if caller.failures >= self.max_failures {
+                caller.failures = 0;
             }
+            Ok(())
         })
     }
 
@@ -120,6 +132,23 @@ mod tests {
         throttle.failed("a", now);
         throttle.succeeded("a", now);
         assert!(throttle.may_sign_in("a", now).is_ok());
+    }
+
+    #[test]
+    fn a_lockout_outlasts_many_other_names() {
+        let throttle = Throttle::new(60, 3, Duration::from_secs(60));
+        let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(1));
+        (0..3).for_each(|_| throttle.failed("a", now));
+        for n in 0..MAX_CALLERS {
+            throttle.may_sign_in(&n.to_string(), later).unwrap();
+        }
+        assert!(throttle.may_sign_in("a", later).is_err());
+        // After its end it is forgotten as others are.
+        let after = now + Duration::from_secs(61);
+        for n in 0..MAX_CALLERS {
+            throttle.may_sign_in(&format!("b{n}"), after).unwrap();
+        }
+        assert!(!throttle.callers().contains_key("a"));
     }
 
     #[test]

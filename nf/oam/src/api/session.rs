@@ -83,26 +83,23 @@ pub async fn sign_in(
     }
     let Credentials { user: name, password } = credentials;
     accounts::check_name(&name)?;
-    let now = Instant::now();
-    let places = [format!("user {name}"), format!("address {}", address.ip())];
-    for place in &places {
-        oam.throttle
-            .may_sign_in(place, now)
-            .map_err(|seconds| Failure::too_many("signing in failed too often", seconds))?;
-    }
+    let places = [format!("address {}", address.ip()), format!("user {name}")];
+    check_lockout(&oam, &places)?;
+    let turn = oam.turn_to_hash().await;
+    // The sign-ins that had their turn meanwhile may have failed.
+    check_lockout(&oam, &places)?;
     let wanted = name.clone();
     let user = oam
-        .store_with_hash(move |store| {
-            let user = accounts::user(store, &wanted)?;
-            // An unknown user takes as long as a wrong password.
-            let hash = match &user {
-                Some(user) => user.hash.clone(),
-                None => accounts::hash_password("an unknown user")?,
+        .store(move |store| {
+            let Some(user) = accounts::user(store, &wanted)? else {
+                // An unknown user takes as long as a wrong password.
+                accounts::hash_password(&password)?;
+                return Ok(None);
             };
-            let is_right = accounts::verify_password(&password, &hash);
-            Ok(user.filter(|_| is_right))
+            Ok(accounts::verify_password(&password, &user.hash).then_some(user))
         })
         .await?;
+    let now = Instant::now();
     let Some(user) = user else {
         places.iter().for_each(|place| oam.throttle.failed(place, now));
         if let Some(suppressed) = martlet_log_limit::line("oam_sign_in", address.ip()) {
@@ -111,7 +108,17 @@ pub async fn sign_in(
         return Err(Failure::unauthenticated("the name or the password is wrong"));
     };
     places.iter().for_each(|place| oam.throttle.succeeded(place, now));
+    drop(turn);
     begin(&oam, peer, Session::of_local(&user.name)?, user.role, user.must_change).await
+}
+
+fn check_lockout(oam: &Oam, places: &[String]) -> Result<(), Failure> {
+    let now = Instant::now();
+    places.iter().try_for_each(|place| {
+        oam.throttle
+            .may_sign_in(place, now)
+            .map_err(|seconds| Failure::too_many("signing in failed too often", seconds))
+    })
 }
 
 /// Starts a session of a user of the identity provider: the response has its cookie.
@@ -228,13 +235,13 @@ pub async fn change_password(
         return Err(Failure::conflict("only a session of a local user can change its password"));
     };
     let place = format!("user {}", caller.name);
+    // The role that the user has meanwhile stays, and guesses have their turns.
+    let _alone = oam.compared.lock().await;
     let now = Instant::now();
     oam.throttle
         .may_sign_in(&place, now)
         .map_err(|seconds| Failure::too_many("the password was wrong too often", seconds))?;
     let name = caller.name.clone();
-    // The role that the user has meanwhile stays.
-    let _alone = oam.compared.lock().await;
     let is_changed = oam
         .store_with_hash(move |store| {
             let user = accounts::user(store, &name)?;
