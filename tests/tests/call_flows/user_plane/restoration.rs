@@ -1,11 +1,13 @@
-//! Restart of a UPF (TS 23.527, 4.3).
+//! Restart of a UPF, and sessions after an interruption of N4 (TS 23.527, 4.3).
 use anyhow::ensure;
+use futures_util::future::join_all;
 use martlet::core::Sbi;
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
 use martlet_tests::{
-    GATEWAY, MetricDelta, SeparateUpf, TestCore, eventually, in_namespace, ping, reaches,
-    sequence_of,
+    GATEWAY, MetricDelta, PacketFilter, SeparateUpf, TestCore, eventually, in_namespace, ping,
+    reaches, sequence_of,
 };
+use std::time::Duration;
 
 const RESTORED: (&str, [(&str, &str); 2]) =
     ("martlet_smf_procedures_total", [("procedure", "user_plane_restoration"), ("result", "ok")]);
@@ -94,5 +96,54 @@ fn service_request_detects_a_lost_upf_session() {
         // The association is set up again and the session of the other UE restored.
         reaches(&two, 1, GATEWAY).await?;
         upf.until_sessions(2).await
+    });
+}
+
+/// Requests that reach the UPF after the setup of the association, and before the restoration, do
+/// not end their sessions.
+#[test]
+fn sessions_that_are_modified_after_an_interruption_of_n4_are_restored() {
+    in_namespace(|| async {
+        let upf = SeparateUpf::start().await?;
+        let core = TestCore::start(Sbi::Local, |config| {
+            SeparateUpf::replace_core_upf(config);
+            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 20);
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let mut ues = Vec::new();
+        for n in 1..=5 {
+            ues.push(core.ue_with_session(&gnb, n).await?.0);
+        }
+        let restored = MetricDelta::of(RESTORED.0, &RESTORED.1);
+        let filter = PacketFilter::drop_udp_port(8805)?;
+        let lost = || (core.status("smf")["upfs"][0]["associated"] == false).then_some(());
+        eventually("the association is lost", lost, || core.status("smf").to_string()).await?;
+        // The transmissions of these requests are spread over those of the setup.
+        let idle = ues.iter().zip(0_u64..).map(|(ue, n)| async move {
+            tokio::time::sleep(Duration::from_millis(20 * n)).await;
+            ue.release_to_idle().await
+        });
+        let connected = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            drop(filter);
+        };
+        let (idle, ()) = tokio::join!(join_all(idle), connected);
+        for outcome in idle {
+            outcome?;
+        }
+        let all = || (restored.get() >= 5.0).then_some(());
+        eventually("the sessions are restored", all, || restored.get().to_string()).await?;
+        ensure!(core.counts().sessions == 5, "{:?}", core.counts());
+        for ue in &ues {
+            ue.service_request().await?;
+            reaches(ue, 1, GATEWAY).await?;
+            ue.deregister().await?;
+        }
+        core.until("the sessions are released", |counts| {
+            (counts.sessions, counts.addresses) == (0, 0)
+        })
+        .await?;
+        upf.until_sessions(0).await
     });
 }

@@ -11,6 +11,7 @@ use crate::session::{N4Sessions, Session};
 use crate::session_event::SessionEvent;
 use crate::usage::Usage;
 use crate::user_plane_path::UserPlanePath;
+use martlet_pfcp::ie::Cause;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,14 @@ pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
     if matches!(outcome, Err(N4Error::NotAssociated)) {
         let generation = before.generation;
         smf.n4.wait_associated_after(before.upf, generation, REASSOCIATION_TIMEOUT).await;
+        outcome = n4_session_establishment::restore_at(session, before.upf, n3).await;
+    }
+    // A modification that reached the UPF after the setup of the association has kept the session
+    // there.
+    if matches!(outcome, Err(N4Error::Rejected(cause)) if cause == Cause::REJECTED.0)
+        && let Ok(usage) = n4_session_release::release(session, before).await
+    {
+        charging_session::report_upf_removal(session, usage).await;
         outcome = n4_session_establishment::restore_at(session, before.upf, n3).await;
     }
     let (supi, id, upf) = (&session.supi, session.id, before.upf);
