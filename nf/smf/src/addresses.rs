@@ -40,14 +40,23 @@ struct Pool {
     last: u64,
     /// The next address that was never assigned.
     next: u64,
-    /// Released addresses, the oldest first.
-    released: VecDeque<u64>,
+    /// Released addresses, the oldest first: the first and the last one of each run.
+    released: VecDeque<(u64, u64)>,
     used: HashSet<u64>,
+    /// Static addresses in use that are also among the released ones.
+    queued: HashSet<u64>,
 }
 
 impl Pool {
     fn new(first: u64, last: u64) -> Self {
-        Pool { first, last, next: first, released: VecDeque::new(), used: HashSet::new() }
+        Pool {
+            first,
+            last,
+            next: first,
+            released: VecDeque::new(),
+            used: HashSet::new(),
+            queued: HashSet::new(),
+        }
     }
 
     fn of_ipv4((network, length): Ipv4Network) -> Self {
@@ -71,17 +80,31 @@ impl Pool {
                     self.next += 1;
                     self.next - 1
                 }
-                false => self.released.pop_front()?,
+                false => self.pop_released()?,
             };
             // It may be in use as a static address.
             if self.used.insert(address) {
                 return Some(address);
             }
+            self.queued.remove(&address);
         }
     }
 
+    /// Takes the address that was released first.
+    fn pop_released(&mut self) -> Option<u64> {
+        let (first, last) = self.released.pop_front()?;
+        if first < last {
+            self.released.push_front((first + 1, last));
+        }
+        Some(first)
+    }
+
     fn allocate_static(&mut self, address: u64) -> bool {
-        (self.first..=self.last).contains(&address) && self.used.insert(address)
+        let is_free = (self.first..=self.last).contains(&address) && self.used.insert(address);
+        if is_free && address < self.next {
+            self.queued.insert(address);
+        }
+        is_free
     }
 
     /// Marks the address of a restored session as in use. Skips addresses after it, which may be
@@ -92,14 +115,17 @@ impl Pool {
         }
         let next =
             self.next.max(address.saturating_add(1 + UNSTORED)).min(self.last.saturating_add(1));
-        self.released.extend((self.next..next).filter(|skipped| *skipped != address));
+        let skipped = [(self.next, address), (self.next.max(address.saturating_add(1)), next)];
+        let skipped = skipped.into_iter().filter(|(first, end)| first < end);
+        self.released.extend(skipped.map(|(first, end)| (first, end - 1)));
         self.next = next;
         true
     }
 
     fn release(&mut self, address: u64) {
-        if self.used.remove(&address) && address < self.next {
-            self.released.push_back(address);
+        let is_missing = self.used.remove(&address) && !self.queued.remove(&address);
+        if is_missing && address < self.next {
+            self.released.push_back((address, address));
         }
     }
 }
@@ -278,5 +304,37 @@ mod tests {
         assert!(pools.mark_used("internet", &restored) && !pools.mark_used("internet", &restored));
         let next = pools.allocate_ipv4("internet", None).unwrap();
         assert!(u32::from(next) > u32::from(Ipv4Addr::new(10, 0, 0, 9)) + 64, "{next}");
+    }
+
+    #[test]
+    fn a_restored_address_needs_no_memory_for_the_addresses_before_it() {
+        let network =
+            DnnConfig { name: "internet".into(), pool6: "fd45::/32".into(), ..Default::default() };
+        let pools = Pools::new(&[network]).unwrap();
+        let last = Addresses { ipv4: None, prefix: Some(0xfd45_0000_ffff_ffff) };
+        assert!(pools.mark_used("internet", &last));
+        let next = || pools.allocate_ipv6("internet", None);
+        assert_eq!([next(), next()], [1, 2].map(|n: u64| Some(0xfd45_0000_0000_0000 + n)));
+        let mut pool = Pool::new(2, 1000);
+        assert!(pool.mark_used(5) && pool.mark_used(7) && pool.mark_used(80));
+        assert_eq!(pool.released, [(2, 4), (6, 69), (70, 71), (72, 79), (81, 144)]);
+        assert_eq!(pool.next, 145);
+    }
+
+    #[test]
+    fn a_static_address_is_released_once() {
+        let mut pool = Pool::new(2, 6);
+        let first: Vec<_> = (0..3).filter_map(|_| pool.allocate()).collect();
+        assert_eq!(first, [2, 3, 4]);
+        pool.release(3);
+        for _ in 0..100 {
+            assert!(pool.allocate_static(3));
+            pool.release(3);
+        }
+        assert_eq!(pool.released, [(3, 3)]);
+        assert!(pool.allocate_static(3));
+        assert_eq!([pool.allocate(), pool.allocate(), pool.allocate()], [Some(5), Some(6), None]);
+        pool.release(3);
+        assert_eq!(pool.allocate(), Some(3));
     }
 }
