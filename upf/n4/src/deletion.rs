@@ -5,7 +5,7 @@ use super::establishment::rejected;
 use super::rejection::Rejection;
 use super::{Moment, N4};
 use crate::metrics;
-use martlet_pfcp::ie::{Cause, UsageReportInDeletion, UsageReportTrigger};
+use martlet_pfcp::ie::{Cause, UsageReport, UsageReportInDeletion, UsageReportTrigger};
 use martlet_pfcp::{Message, SessionDeletionResponse};
 use martlet_upf_datapath::Usage;
 use martlet_upf_rules::Urr;
@@ -68,8 +68,23 @@ impl N4 {
         seids.iter().for_each(|seid| self.forget_removed(*seid));
     }
 
+    /// Removes a session that its SMF establishes again. Returns the usage that was not reported.
+    pub(super) fn remove_stale(&mut self, seid: u64, now: Moment) -> Vec<UsageReport> {
+        let Some(context) = self.sessions.get(&seid) else { return Vec::new() };
+        let urrs: Vec<Urr> = context.rules().urrs.values().cloned().collect();
+        self.count_volumes(&[seid]);
+        let mut usage = self.datapath.remove(seid);
+        usage.retain(|usage| usage.uplink_packets + usage.downlink_packets > 0);
+        let reports = self.reports(seid, &usage, &urrs, UsageReportTrigger::TERMR, now);
+        let mut unreported = self.unreported.remove(&seid).unwrap_or_default();
+        unreported.extend(reports.into_iter().map(UsageReport::from));
+        self.forget_removed(seid);
+        unreported
+    }
+
     /// Removes all references to a session that the datapath has removed.
     fn forget_removed(&mut self, seid: u64) {
+        self.unreported.remove(&seid);
         let Some(context) = self.sessions.remove(&seid) else { return };
         self.volumes.leave(&context.lines);
         let session = context.session();

@@ -4,6 +4,7 @@ use super::context::Context;
 use super::headers;
 use super::peers::introduce;
 use super::rejection::Rejection;
+use super::report::Pending;
 use super::rules::{self, Created};
 use super::teid::Choice;
 use super::ue_address::Leasing;
@@ -65,9 +66,10 @@ impl N4 {
         // A late retransmission does not create a second session.
         let peer = cp_address(&request.cp_fseid);
         let same = self.by_cp.get(peer, &request.cp_fseid.seid);
+        let mut unreported = Vec::new();
         if let Some(stale) = same.filter(|seid| self.is_stale(*seid)) {
             // The SMF restores it after it has set the association up again.
-            self.forget_sessions(&[stale]);
+            unreported = self.remove_stale(stale, now);
         } else if same.is_some() {
             let why = "there is a session with this CP F-SEID";
             let offending = Some(martlet_pfcp::ie::FSeid::TYPE);
@@ -128,6 +130,7 @@ impl N4 {
         self.confirm(seid);
         metrics::SESSIONS.set(self.sessions.len() as i64);
         self.schedule(seid, None, now);
+        self.retain_usage(Pending::Usage { seid }, unreported);
         Ok((seid, created))
     }
 

@@ -44,6 +44,7 @@ impl N4 {
         if let Some(interval) = self.settings.heartbeat {
             self.deadlines.set(Deadline::Heartbeat { association: id }, now.instant + interval);
         }
+        self.report_again(id, now);
     }
 
     pub(super) fn send_heartbeat(&mut self, association: u64, now: Moment) {

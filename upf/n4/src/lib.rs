@@ -49,13 +49,13 @@ use context::Context;
 use deadlines::Deadlines;
 use dns::LearnedAddresses;
 use load::Work;
-use martlet_pfcp::ie::RecoveryTimeStamp;
+use martlet_pfcp::ie::{RecoveryTimeStamp, UsageReport};
 use martlet_pfcp::transaction::{Answers, Requests};
 use martlet_upf_datapath::Datapath;
 use pfd::Applications;
 use remote::Remote;
 use report::Pending;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 use teid::Teids;
@@ -100,7 +100,10 @@ pub struct N4 {
     /// received the request for the release yet.
     draining: bool,
     deadlines: Deadlines,
-    pending: HashMap<u32, Pending>,
+    /// Requests without a response, with the usage in them.
+    pending: HashMap<u32, (Pending, Vec<UsageReport>)>,
+    /// Usage that did not reach the SMF, by session. It is reported when the SMF responds again.
+    unreported: BTreeMap<u64, Vec<UsageReport>>,
     /// Peers of N3 that the datapath knows.
     known_peers: HashSet<IpAddr>,
     /// Peers that have lost their last tunnel, with the time when they are removed unless they have
@@ -141,6 +144,7 @@ impl N4 {
             draining: false,
             deadlines: Deadlines::default(),
             pending: HashMap::new(),
+            unreported: BTreeMap::new(),
             known_peers: HashSet::new(),
             leaving: HashMap::new(),
             peers_due: None,

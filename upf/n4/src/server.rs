@@ -15,6 +15,16 @@ use std::time::Instant;
 const ASSOCIATION_SETUP: u8 = 5;
 const DELETION: u8 = 54;
 
+/// Whether an SMF has not taken a report because of congestion.
+fn is_congested(message: &Message) -> bool {
+    match message {
+        Message::SessionReportResponse(response) => {
+            response.cause == Cause::PFCP_ENTITY_IN_CONGESTION
+        }
+        _ => false,
+    }
+}
+
 impl N4 {
     /// Returns the datagrams to send; call it after each other call.
     pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
@@ -244,7 +254,10 @@ impl N4 {
                 "unexpected PFCP response"
             );
         }
-        if let Some(pending) = self.pending.remove(&header.sequence) {
+        if let Some((pending, usage)) = self.pending.remove(&header.sequence) {
+            if is_congested(&packet.message) {
+                self.retain_usage(pending, usage);
+            }
             self.answered(pending, packet.message, now);
         }
     }
@@ -259,6 +272,12 @@ impl N4 {
         now: Moment,
     ) -> bool {
         let name = message.name();
+        let usage = match (&pending, &message) {
+            (Pending::Usage { .. }, Message::SessionReportRequest(report)) => {
+                report.usage_reports.clone()
+            }
+            _ => Vec::new(),
+        };
         let build = |sequence| Packet { seid, sequence, message }.encode();
         let Some((sequence, bytes)) = self.requests.send(to, now.instant, build) else {
             metrics::N4_DROPPED.with_label_values(&["too_many_requests"]).inc();
@@ -268,9 +287,10 @@ impl N4 {
                     "PFCP request not sent: too many pending"
                 );
             }
+            self.retain_usage(pending, usage);
             return false;
         };
-        self.pending.insert(sequence, pending);
+        self.pending.insert(sequence, (pending, usage));
         self.out.push(Outgoing { to, bytes });
         true
     }
@@ -294,13 +314,14 @@ impl N4 {
             match due {
                 Due::Resend { to, bytes } => self.out.push(Outgoing { to, bytes }),
                 Due::Failed { to, sequence } => {
-                    if let Some(pending) = self.pending.remove(&sequence) {
+                    if let Some((pending, usage)) = self.pending.remove(&sequence) {
                         if let Some(suppressed) = martlet_log_limit::line("timed_out", to.ip()) {
                             tracing::warn!(
                                 peer = %to, request = pending.name(), suppressed,
                                 "PFCP request timed out"
                             );
                         }
+                        self.retain_usage(pending, usage);
                         self.unanswered(pending, now);
                     }
                 }

@@ -12,6 +12,11 @@ use martlet_upf_datapath::{Change, Reached, Usage};
 use martlet_upf_rules::{Session, Urr};
 use std::time::Duration;
 
+/// Usage reports of a session that are retained while its SMF does not respond.
+const MAX_RETAINED: usize = 64;
+/// Sessions whose retained usage is reported at a time.
+const MAX_REPORTED: usize = 4096;
+
 /// 0 turns the timer off (8.2.83).
 pub(super) fn inactivity(timer: Option<UserPlaneInactivityTimer>) -> Option<Duration> {
     timer.filter(|timer| timer.0 > 0).map(|timer| Duration::from_secs(u64::from(timer.0)))
@@ -230,6 +235,35 @@ impl N4 {
         for id in ids {
             self.restart_threshold(seid, id, now);
             self.restore_threshold(seid, id);
+        }
+    }
+
+    /// Retains usage that did not reach the SMF: the datapath does not count it again, and without
+    /// the report of a quota that is used up the SMF grants no further one.
+    pub(super) fn retain_usage(&mut self, pending: Pending, usage: Vec<UsageReport>) {
+        let Pending::Usage { seid } = pending else { return };
+        if usage.is_empty() || !self.sessions.contains_key(&seid) {
+            return;
+        }
+        let retained = self.unreported.entry(seid).or_default();
+        retained.extend(usage);
+        retained.drain(..retained.len().saturating_sub(MAX_RETAINED));
+    }
+
+    /// Reports the usage that did not reach the SMF of an association, which responds again.
+    /// Sessions that the SMF still has to restore are left out.
+    pub(super) fn report_again(&mut self, association: u64, now: Moment) {
+        let is_due = |seid: &u64| {
+            let context = self.sessions.get(seid);
+            context.is_some_and(|context| context.association == association)
+                && !self.is_stale(*seid)
+        };
+        let seids: Vec<u64> =
+            self.unreported.keys().copied().filter(is_due).take(MAX_REPORTED).collect();
+        for seid in seids {
+            let Some(usage_reports) = self.unreported.remove(&seid) else { continue };
+            let request = SessionReportRequest { usage_reports, ..report(ReportType::USAR) };
+            self.send_report(seid, request, Pending::Usage { seid }, now);
         }
     }
 

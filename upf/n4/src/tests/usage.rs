@@ -86,6 +86,67 @@ fn a_measurement_period_triggers_reports() {
     );
 }
 
+/// A session whose usage is reported after 250 bytes.
+fn with_threshold(smf: &mut Smf) -> (u64, u32) {
+    let threshold = VolumeThreshold { total: Some(250), ..Default::default() };
+    smf.establish(measured(establishment(), ReportingTriggers::VOLTH, |urr| {
+        urr.volume_threshold = Some(threshold)
+    }))
+}
+
+/// What is reported when the SMF sends a heartbeat.
+fn after_heartbeat(smf: &mut Smf) -> Vec<(Packet, SessionReportRequest)> {
+    smf.sequence += 1;
+    let request = HeartbeatRequest { recovery: RecoveryTimeStamp(1) };
+    let sent = smf.receive(&Packet::node(smf.sequence, request).encode());
+    sent.into_iter().filter_map(report_of).collect()
+}
+
+#[test]
+fn usage_that_the_smf_did_not_get_is_reported_when_it_responds_again() {
+    let mut smf = Smf::without_heartbeats();
+    let (seid, teid) = with_threshold(&mut smf);
+    (0..3).for_each(|_| up(&mut smf, teid));
+    let first = smf.reports().remove(0).1.usage_reports;
+    assert_eq!(smf.pass(Duration::from_secs(5)).len(), 2, "it is sent three times");
+    let again = after_heartbeat(&mut smf);
+    let [(packet, report)] = &again[..] else { panic!("{again:?}") };
+    assert_eq!((report.report_type, &report.usage_reports), (ReportType::USAR, &first));
+    assert_eq!(after_heartbeat(&mut smf).len(), 0, "it is under way");
+    // An SMF that is congested gets it again, too.
+    smf.answer(packet, Cause::PFCP_ENTITY_IN_CONGESTION, None);
+    let last = after_heartbeat(&mut smf);
+    assert_eq!(last[0].1.usage_reports, first);
+    smf.answer(&last[0].0, Cause::ACCEPTED, None);
+    assert_eq!(after_heartbeat(&mut smf).len(), 0);
+    assert_eq!(smf.pass(Duration::from_secs(5)).len(), 0);
+    // Usage of a session that has ended is not retained.
+    (0..3).for_each(|_| up(&mut smf, teid));
+    assert_eq!(smf.reports().len(), 1);
+    smf.delete(seid);
+    smf.pass(Duration::from_secs(5));
+    assert_eq!((after_heartbeat(&mut smf).len(), smf.n4.unreported.len()), (0, 0));
+}
+
+#[test]
+fn usage_of_a_session_that_is_established_again_is_reported() {
+    let mut smf = Smf::without_heartbeats();
+    let (_, teid) = with_threshold(&mut smf);
+    (0..3).for_each(|_| up(&mut smf, teid));
+    assert_eq!(smf.reports().len(), 1);
+    smf.pass(Duration::from_secs(5));
+    (0..2).for_each(|_| up(&mut smf, teid));
+    // The SMF restores the session first.
+    smf.associate(1);
+    assert_eq!(after_heartbeat(&mut smf).len(), 0);
+    with_threshold(&mut smf);
+    let reports = after_heartbeat(&mut smf);
+    let [(packet, report)] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(packet.seid, Some(CP_SEID));
+    let volumes: Vec<_> = report.usage_reports.iter().map(total).collect();
+    assert_eq!(volumes, [Some(300), Some(200)]);
+}
+
 #[test]
 fn a_volume_quota_stops_packets_until_it_is_renewed() {
     let mut smf = Smf::associated();
