@@ -152,6 +152,7 @@ impl Session {
                 return network_requested_modification::by_subscription(self).await;
             }
             SessionEvent::UpfReleasing(upf) => return upf_graceful_release::run(self, *upf).await,
+            SessionEvent::ReturnToUpf => return upf_return::run(self).await,
             SessionEvent::PolicyTerminated => {
                 let cause = GsmCause::ReactivationRequested;
                 return pdu_session_release::by_network(self, cause).await;
@@ -167,7 +168,6 @@ impl Session {
             SessionEvent::TransferFailed => downlink_data_notification::transfer_failed(self).await,
             SessionEvent::UpfRestarted(upf) => restoration::upf_restarted(self, *upf).await,
             SessionEvent::UpfReturned => upf_return::schedule(self),
-            SessionEvent::ReturnToUpf => upf_return::run(self).await,
             SessionEvent::ForwardingTimeout => forwarding_release::timeout(self).await,
             SessionEvent::OutOfServiceArea => intermediate_upf::follow_ue(self).await,
             SessionEvent::TakenOver => {}

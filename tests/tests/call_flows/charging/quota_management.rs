@@ -1,5 +1,7 @@
 //! Quotas of online charging: granted, renewed and used up (TS 32.255, 5.2; TS 32.290, 5.3).
 use super::{SUPI, account, online, pings};
+use crate::session::with_second_upf;
+use crate::user_plane::upf_failover::until_packet_passes;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::Ue;
@@ -7,6 +9,7 @@ use martlet_ran::gnb::UeError;
 use martlet_ran::ue::SessionCause;
 use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, ping, reaches};
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 #[test]
 fn session_ends_when_its_quota_is_used_up() {
@@ -49,6 +52,41 @@ fn session_ends_when_its_quota_is_used_up() {
     });
 }
 
+/// A session that moves to another UPF has the rest of its quota there, and no more.
+#[test]
+fn a_session_that_moves_keeps_the_rest_of_its_quota() {
+    in_namespace(|| async {
+        let second = with_second_upf(Sbi::Local, |config| {
+            online(config);
+            config.smf.upfs.reverse();
+        });
+        let Some((upf, core)) = second.await? else { return Ok(()) };
+        let size = ping(Ipv4Addr::UNSPECIFIED, GATEWAY, 0).len() as u64;
+        core.query(&format!("charging/{SUPI}/{}", 10 * size)).await?;
+        let gnb = core.gnb(1).await?;
+        let (peer, to) = core.ue_with_session(&gnb, 2).await?;
+        let (ue, address) = core.ue_with_session(&gnb, 1).await?;
+        // Four packets and their replies leave two packets of the quota.
+        pings(&ue, address, 4).await?;
+        upf.drain(true)?;
+        upf.until_sessions(0).await?;
+        until_packet_passes(&ue, address, &peer, to, 10).await?;
+        // With the first one fewer than the whole quota.
+        for n in 11..16 {
+            if ue.send_ip(1, ping(address, to, n)).await.is_err() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        core.until("the session is released", |counts| counts.sessions == 1).await?;
+        let (uplink, downlink) = account(&core, SUPI).await?;
+        ensure!(downlink == 4 * size && uplink >= 6 * size, "{uplink} and {downlink} bytes");
+        ue.deregister().await?;
+        peer.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
 /// A flow from and to an address, with its own rating group.
 fn rated(name: &str, from: Ipv4Addr, rating_group: u32) -> martlet_pcf::FlowConfig {
     martlet_pcf::FlowConfig {
@@ -65,7 +103,7 @@ fn rated(name: &str, from: Ipv4Addr, rating_group: u32) -> martlet_pcf::FlowConf
 async fn send_between(from: (&Ue, Ipv4Addr), to: (&Ue, Ipv4Addr), count: u16) -> Result<u64> {
     for n in 0..count {
         from.0.send_ip(1, ping(from.1, to.1, n)).await?;
-        let received = tokio::time::timeout(std::time::Duration::from_millis(300), to.0.recv_ip());
+        let received = tokio::time::timeout(Duration::from_millis(300), to.0.recv_ip());
         if received.await.is_err() {
             return Ok(n.into());
         }
@@ -100,10 +138,10 @@ fn rating_groups_are_counted_and_granted_separately() {
         let mut policy = core.config().pcf.clone();
         policy.flows.push(rated("gateway", GATEWAY, 9));
         core.reload("pcf", policy)?;
-        let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
         while ue.status().await?.sessions[0].flows.len() < 3 {
             ensure!(tokio::time::Instant::now() < deadline, "{:?}", ue.status().await?.sessions);
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
         pings(&ue, own, 3).await?;
         ue.deregister().await?;

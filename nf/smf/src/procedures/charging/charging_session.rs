@@ -312,7 +312,8 @@ async fn report_usage(session: &mut Session, report: UsageReport) -> Option<BTre
     Some(left_out)
 }
 
-/// Reports the last usage at a UPF that the session leaves. The next UPF gets the granted quota.
+/// Reports the last usage at a UPF that the session leaves. It is not yet established at the next
+/// one, which gets the granted quota.
 pub async fn report_upf_removal(session: &mut Session, usage: Usage) {
     update(session, UsageReport::new(usage, &TriggerType::RemovalOfUpf)).await;
 }

@@ -89,7 +89,15 @@ pub async fn add_rating_groups(session: &mut Session) {
     }
 }
 
-/// Reports usage, and gives the UPF the granted quotas.
+/// The session has moved to another UPF, which has the quotas that were granted before. Reports the
+/// last usage at the UPF that it has left, and gives the other one what is granted now. Returns
+/// `false` if the session has ended, because its credit is used up.
+pub async fn upf_left(session: &mut Session, usage: Usage) -> bool {
+    update_quotas(session, UsageReport::new(usage, &TriggerType::RemovalOfUpf)).await
+}
+
+/// Reports usage, and gives the UPF the granted quotas. Returns `false` if the session has ended,
+/// because its credit is used up.
 async fn update_quotas(session: &mut Session, report: UsageReport) -> bool {
     let requested = report.requested.clone();
     if !update(session, report).await {

@@ -11,7 +11,7 @@
 //! The session returns when UPF 1 is associated again, see [`super::upf_return`].
 use super::{n3_tunnel_update, n4_session_establishment, n4_session_release};
 use crate::metrics;
-use crate::procedures::charging::charging_session;
+use crate::procedures::charging::quota_management;
 use crate::procedures::release::pdu_session_release;
 use crate::session::Session;
 use crate::user_plane_path::{UpfSession, UserPlanePath};
@@ -29,19 +29,18 @@ pub async fn run(session: &mut Session, leaving: SocketAddr) -> bool {
         return true;
     }
     if let UserPlanePath::Anchor(current) = path
-        && move_session(session, current).await
+        && let Some(is_alive) = move_session(session, current).await
     {
-        return true;
+        return is_alive;
     }
     pdu_session_release::by_network(session, GsmCause::ReactivationRequested).await
 }
 
-/// Moves a session to another UPF. Returns `false` if it stays where it is.
-async fn move_session(session: &mut Session, current: UpfSession) -> bool {
+/// Moves a session to another UPF. Returns `None` if it stays where it is, and `false` if it has
+/// ended, because its credit is used up.
+async fn move_session(session: &mut Session, current: UpfSession) -> Option<bool> {
     let started = Instant::now();
-    let Ok(other) = session.smf.n4.select(&session.upf_criteria(), Some(current.upf)) else {
-        return false;
-    };
+    let other = session.smf.n4.select(&session.upf_criteria(), Some(current.upf)).ok()?;
     match n4_session_establishment::establish_at(session, other).await {
         Ok(upf) => {
             session.set_path(UserPlanePath::Anchor(upf));
@@ -50,19 +49,18 @@ async fn move_session(session: &mut Session, current: UpfSession) -> bool {
             session.set_left_upf((left != other).then_some(left));
             n3_tunnel_update::send(session).await;
             let usage = n4_session_release::release(session, current).await;
-            charging_session::report_upf_removal(session, usage.unwrap_or_default()).await;
             metrics::procedure("upf_graceful_release", "ok", started);
             tracing::info!(
                 supi = %session.supi, session = session.id, upf = %other, from = %current.upf,
                 "session moved to another UPF"
             );
-            true
+            Some(quota_management::upf_left(session, usage.unwrap_or_default()).await)
         }
         Err(error) => {
             metrics::procedure("upf_graceful_release", "failed", started);
             let (supi, id) = (&session.supi, session.id);
             tracing::warn!(%supi, session = id, upf = %other, %error, "session not moved");
-            false
+            None
         }
     }
 }

@@ -6,7 +6,7 @@
 //! message. A session of a connected UE returns after its AN release.
 use super::{n4_session_establishment, n4_session_release};
 use crate::metrics;
-use crate::procedures::charging::charging_session;
+use crate::procedures::charging::quota_management;
 use crate::session::{Session, UpConnection};
 use crate::session_event::SessionEvent;
 use crate::user_plane_path::{UpfSession, UserPlanePath};
@@ -38,22 +38,23 @@ fn destination(session: &Session) -> Option<(SocketAddr, UpfSession)> {
         .then_some((left, current))
 }
 
-/// Moves the session back. If the UPF does not establish it, it stays where it is.
-pub async fn run(session: &mut Session) {
+/// Moves the session back. If the UPF does not establish it, it stays where it is. Returns `false`
+/// if the session has ended, because its credit is used up.
+pub async fn run(session: &mut Session) -> bool {
     session.user_plane.is_return_scheduled = false;
-    let Some((left, current)) = destination(session) else { return };
+    let Some((left, current)) = destination(session) else { return true };
     let started = Instant::now();
     match n4_session_establishment::establish_at(session, left).await {
         Ok(upf) => {
             session.set_path(UserPlanePath::Anchor(upf));
             session.set_left_upf(None);
             let usage = n4_session_release::release(session, current).await;
-            charging_session::report_upf_removal(session, usage.unwrap_or_default()).await;
             metrics::procedure("upf_return", "ok", started);
             tracing::info!(
                 supi = %session.supi, session = session.id, upf = %left, from = %current.upf,
                 "session returned to its UPF"
             );
+            quota_management::upf_left(session, usage.unwrap_or_default()).await
         }
         Err(error) => {
             metrics::procedure("upf_return", "failed", started);
@@ -61,6 +62,7 @@ pub async fn run(session: &mut Session) {
                 supi = %session.supi, session = session.id, upf = %left, %error,
                 "session not returned to its UPF"
             );
+            true
         }
     }
 }
