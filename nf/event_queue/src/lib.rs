@@ -237,6 +237,18 @@ impl<T> Receiver<T> {
         event
     }
 
+    /// Takes the events in the queue that match, in their order. The others stay.
+    pub fn take_if(&mut self, matches: impl FnMut(&T) -> bool) -> VecDeque<T> {
+        let mut state = self.0.state();
+        let events = std::mem::take(&mut state.events);
+        let (taken, others) = events.into_iter().partition(matches);
+        state.events = others;
+        let blocked = std::mem::take(&mut state.blocked);
+        drop(state);
+        blocked.into_iter().for_each(Waker::wake);
+        taken
+    }
+
     /// Takes no more events; those in the queue can still be received.
     pub fn close(&mut self) {
         let mut state = self.0.state();
@@ -356,6 +368,18 @@ mod tests {
         assert!(sender.is_closed());
         assert_eq!(sender.try_send(3), Err(TrySendError::Closed(3)));
         assert_eq!((receiver.recv().await, receiver.recv().await), (Some(1), None));
+    }
+
+    #[tokio::test]
+    async fn matching_events_are_taken_and_the_others_stay_in_order() {
+        let (sender, mut receiver) = bounded(4);
+        for n in 1..=4 {
+            sender.try_send(n).unwrap();
+        }
+        assert_eq!(receiver.take_if(|n| n % 2 == 0), [2, 4]);
+        assert_eq!(sender.capacity(), 2);
+        assert_eq!((receiver.recv().await, receiver.try_recv()), (Some(1), Some(3)));
+        assert!(receiver.take_if(|_| true).is_empty());
     }
 
     #[tokio::test]

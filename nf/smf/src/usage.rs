@@ -111,6 +111,9 @@ fn replace<T: Clone>(known: &mut Option<T>, reported: &Option<T>) {
     }
 }
 
+/// Requests to the CHF that a killed process may have sent without storing their numbers.
+const UNSTORED_REQUESTS: u32 = 64;
+
 /// State of a charging session. Field names are part of the stored format.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChargingState {
@@ -131,6 +134,13 @@ pub struct ChargingState {
 }
 
 impl ChargingState {
+    /// The state for the process that restores it. Its requests have numbers that the former
+    /// process did not use: a CHF takes a request with a known number for a repetition, and does
+    /// not count its usage.
+    pub fn restored(self) -> Self {
+        ChargingState { sequence: self.sequence.saturating_add(UNSTORED_REQUESTS), ..self }
+    }
+
     /// The grant for a rating group.
     pub fn grant(&self, group: RatingGroup) -> Granted {
         group.map_or(Some(&self.own), |group| self.others.get(&group)).copied().unwrap_or_default()
@@ -208,6 +218,14 @@ mod tests {
         let text = serde_json::to_string(&state).unwrap();
         assert!(text.ends_with(r#""access":{"rat_type":"NR","time_zone":"+01:00"}}"#), "{text}");
         assert_eq!(serde_json::from_str::<ChargingState>(&text).unwrap(), state);
+    }
+
+    #[test]
+    fn a_restored_session_uses_no_sequence_number_again() {
+        let stored = ChargingState { id: "7".into(), sequence: 4, ..ChargingState::default() };
+        let restored = stored.clone().restored();
+        assert!(restored.sequence >= stored.sequence + UNSTORED_REQUESTS);
+        assert_eq!(ChargingState { sequence: stored.sequence, ..restored }, stored);
     }
 
     #[test]

@@ -24,6 +24,6 @@ impl SessionCharging {
     /// Restores the persisted form.
     pub fn restored(smf: &Smf, supi: &Supi, (root, state): PersistedCharging) -> Self {
         let peer = smf.context.peer_at(root).about(supi);
-        SessionCharging { chf: ChfConvergedChargingClient::new(peer), state }
+        SessionCharging { chf: ChfConvergedChargingClient::new(peer), state: state.restored() }
     }
 }

@@ -3,7 +3,8 @@ use super::{SUPI, account, online, pings};
 use anyhow::{Context, ensure};
 use martlet::core::Sbi;
 use martlet_smf::{ChargingMode, OnFailure};
-use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, ping, reaches};
+use std::time::Duration;
 
 #[test]
 fn usage_is_counted_exactly_and_recorded() {
@@ -22,7 +23,7 @@ fn usage_is_counted_exactly_and_recorded() {
         let mut one = 0;
         for _ in 0..60 {
             one = pings(&ue, address, 1).await?;
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
         ue.deregister().await?;
         core.until_all_released().await?;
@@ -51,6 +52,44 @@ fn usage_is_counted_exactly_and_recorded() {
                 "nchf-convergedcharging Release",
             ])
             .await
+    });
+}
+
+/// A report of the UPF that waits behind the request of a release counts, too.
+#[test]
+fn usage_that_is_reported_before_the_end_of_a_session_is_counted() {
+    const UPDATE: &str = "nchf-convergedcharging Update";
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            online(config);
+            (config.chf.grant, config.chf.threshold_percent) = (4000, 50);
+        })
+        .await?;
+        core.query(&format!("charging/{SUPI}/1000000")).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, address) = core.ue_with_session(&gnb, 1).await?;
+        // The session waits for the CHF while its UE requests the release and uses up its quota.
+        core.sbi_gate.close(UPDATE, 0);
+        let mut one = 0;
+        while core.sbi_gate.held(UPDATE) == 0 {
+            one = pings(&ue, address, 1).await?;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let mut releasing = Box::pin(ue.release_pdu_session(1));
+        let early = tokio::time::timeout(Duration::from_millis(300), &mut releasing).await;
+        ensure!(early.is_err(), "the release does not wait for the CHF");
+        for n in 0..40 {
+            ue.send_ip(1, ping(address, GATEWAY, n)).await?;
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        core.sbi_gate.open();
+        releasing.await?;
+        core.until("the session is released", |counts| counts.sessions == 0).await?;
+        let (uplink, _) = account(&core, SUPI).await?;
+        let forwarded = core.upf_forwarded() * one;
+        ensure!(uplink == forwarded, "{uplink} bytes of {forwarded} are charged");
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 

@@ -21,12 +21,13 @@ use crate::procedures::policy::sm_policy_association;
 use crate::procedures::subscription::{sm_subscription_data, smf_registration};
 use crate::procedures::user_plane::n4_session_release;
 use crate::session::{N4Sessions, Session};
-use crate::session_event::UpdateResponse;
+use crate::session_event::{SessionEvent, UpdateResponse};
 use crate::usage::Usage;
 use crate::{metrics, n1};
 use martlet_nas::GsmCause;
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_ngap::transfer::ReleaseCommand;
+use martlet_pfcp::ie::ReportType;
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::namf_communication::NgapIeType;
@@ -118,7 +119,22 @@ async fn release_n4_sessions(session: &mut Session) -> Usage {
     }
     session.user_plane.n4 = N4Sessions::None;
     session.permits.clear();
+    add_waiting_reports(session, &mut usage);
     usage
+}
+
+/// Adds the usage in reports that a UPF sent before it deleted the N4 session, and that wait in the
+/// queue of the session.
+fn add_waiting_reports(session: &mut Session, usage: &mut Usage) {
+    let has_usage = |event: &SessionEvent| match event {
+        SessionEvent::Report(report) => report.report_type.has(ReportType::USAR),
+        _ => false,
+    };
+    for event in session.inbox.take_if(has_usage) {
+        if let SessionEvent::Report(report) = event {
+            usage.add(report.usage_reports.iter().map(|report| (report.urr_id, report.volume)));
+        }
+    }
 }
 
 /// Releases the N4 sessions, and the charging session with the last usage.
