@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod context_locks;
 mod data_change_notification;
 mod home_network_keys;
 mod metrics;
@@ -13,6 +14,7 @@ mod uecm;
 pub use config::UdmConfig;
 pub use home_network_keys::{HomeNetworkKey, KeyError, KeyPair, Scheme, generate_key_pair};
 
+use context_locks::ContextLocks;
 use martlet_interop::{Quirk, SbiQuirk};
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{OperationInfo, Problem, Route};
@@ -31,6 +33,8 @@ pub struct Udm {
     config: UdmConfig,
     /// The SIDF's keys. Replaced when the configuration is reloaded.
     sidf: RwLock<Arc<Sidf>>,
+    /// Locks of the registrations that requests change.
+    locks: ContextLocks,
 }
 
 /// The subscription identifier de-concealing function (TS 33.501, 6.12.5).
@@ -99,7 +103,8 @@ impl NetworkFunction for Udm {
     async fn create(config: UdmConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let sidf = Sidf::new(&config)
             .map_err(|error| StartError::config("udm.home_network_keys", error))?;
-        Ok(Arc::new(Udm { context, config, sidf: RwLock::new(sidf) }))
+        let locks = ContextLocks::default();
+        Ok(Arc::new(Udm { context, config, sidf: RwLock::new(sidf), locks }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {

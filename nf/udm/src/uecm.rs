@@ -14,6 +14,9 @@ use martlet_sbi_api::nudr_dr::{FieldsQuery, UdrDataRepositoryClient};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
+/// The name of the AMF's registration. Those of SMFs have the number of their PDU session.
+const AMF_CONTEXT: &str = "amf-3gpp-access";
+
 /// None if the subscriber has no such context.
 fn if_found<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
     match outcome {
@@ -52,6 +55,7 @@ impl UdmUeContextManagement for Udm {
     ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
         self.context.check_callback(&body.dereg_callback_uri).await?;
         let udr = self.udr(ue_id).await?;
+        let lock = self.locks.lock(ue_id, AMF_CONTEXT).await;
         let before = if_found(udr.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await)?;
         // A restarted AMF has a new identity behind the same URI. It must not receive the
         // deregistration of its own UE.
@@ -65,6 +69,7 @@ impl UdmUeContextManagement for Udm {
         let (context, supi, new) = (self.context.clone(), ue_id.to_string(), body.clone());
         let (answer, stored) = tokio::sync::oneshot::channel();
         trace::spawn(trace::Origin::here(), async move {
+            let _lock = lock;
             let initial = new.initial_registration_ind == Some(true);
             let reply = udr.create_amf_context_3gpp(&supi, new).await;
             if let (Ok(_), Some(old)) = (&reply, old) {
@@ -92,6 +97,7 @@ impl UdmUeContextManagement for Udm {
         body: MergePatch<Amf3GppAccessRegistrationModification>,
     ) -> Result<Option<PatchResult>, Problem> {
         let udr = self.udr(ue_id).await?;
+        let _lock = self.locks.lock(ue_id, AMF_CONTEXT).await;
         let registered = udr.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await?;
         if registered.guami != body.0.guami {
             return Err(Problem::new(403, "INVALID_GUAMI").detail("another AMF is registered"));
@@ -156,6 +162,7 @@ impl UdmUeContextManagement for Udm {
             ));
         }
         let udr = self.udr(ue_id).await?;
+        let _lock = self.locks.lock(ue_id, pdu_session_id).await;
         let reply =
             udr.create_or_update_smf_registration(ue_id, pdu_session_id, body.clone()).await?;
         if reply.status != 201 {
@@ -176,6 +183,8 @@ impl UdmUeContextManagement for Udm {
         query: SmfDeregistrationQuery,
     ) -> Result<(), Problem> {
         let udr = self.udr(ue_id).await?;
+        // Another SMF may register for the session between the two requests.
+        let _lock = self.locks.lock(ue_id, pdu_session_id).await;
         if let Some(asking) = query.smf_instance_id {
             let registered =
                 udr.query_smf_registration(ue_id, pdu_session_id, FieldsQuery::default()).await?;

@@ -1,5 +1,6 @@
 //! The service-based interface (TS 29.500; TS 33.501, 13).
 pub mod cancelled_request;
+pub mod concurrent_registrations;
 pub mod malformed;
 pub mod other_vendors;
 pub mod overload;
