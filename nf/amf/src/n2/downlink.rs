@@ -44,14 +44,21 @@ pub(crate) fn relative_capacity(capacity: u8) -> Built {
     )
 }
 
-/// UE CONTEXT RELEASE COMMAND for a connection that the UE has left.
-pub(crate) fn ue_context_release_of(amf_id: u64, ran_id: u32, cause: Cause) -> Built {
-    let pair = UENGAPIDPair::new(AMFUENGAPID(amf_id), RANUENGAPID(ran_id), None);
+/// UE CONTEXT RELEASE COMMAND. Without a RAN UE NGAP ID, the AMF UE NGAP ID alone names the
+/// connection (TS 38.413, 8.3.3.2): each RAN UE NGAP ID may be that of another UE.
+pub(crate) fn ue_context_release(amf_id: u64, ran_id: Option<u32>, cause: Cause) -> Built {
+    let amf_id = AMFUENGAPID(amf_id);
+    let ids = match ran_id {
+        Some(ran_id) => {
+            UENGAPIDs::uE_NGAP_ID_pair(UENGAPIDPair::new(amf_id, RANUENGAPID(ran_id), None))
+        }
+        None => UENGAPIDs::aMF_UE_NGAP_ID(amf_id),
+    };
     build_ngap!(
         InitiatingMessage,
         UEContextRelease,
         UEContextReleaseCommand,
-        UE_NGAP_IDs(UENGAPIDs::uE_NGAP_ID_pair(pair)),
+        UE_NGAP_IDs(ids),
         Cause(cause),
     )
 }
@@ -392,11 +399,6 @@ pub(crate) fn session_modify_confirm(
     )
 }
 
-/// UE CONTEXT RELEASE COMMAND.
-pub(crate) fn ue_context_release(ue: &Connection, cause: Cause) -> Built {
-    ue_context_release_of(ue.amf_id, ue.ran_id, cause)
-}
-
 /// UE CONTEXT MODIFICATION REQUEST with a new K_gNB.
 pub(crate) fn ue_context_modification(
     ue: &Connection,
@@ -414,11 +416,11 @@ pub(crate) fn ue_context_modification(
     )
 }
 
-/// NG RESET of one connection.
-pub(crate) fn ng_reset(ue: &Connection, cause: Cause) -> Built {
+/// NG RESET of one connection, with or without a RAN UE NGAP ID.
+pub(crate) fn ng_reset(amf_id: u64, ran_id: Option<u32>, cause: Cause) -> Built {
     let item = UEAssociatedLogicalNGConnectionItem::new(
-        Some(AMFUENGAPID(ue.amf_id)),
-        Some(RANUENGAPID(ue.ran_id)),
+        Some(AMFUENGAPID(amf_id)),
+        ran_id.map(RANUENGAPID),
         None,
     );
     let part = UEAssociatedLogicalNGConnectionList(vec![item]);

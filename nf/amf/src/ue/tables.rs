@@ -90,6 +90,14 @@ struct Connected {
     lost: Arc<Notify>,
 }
 
+impl Connected {
+    /// Whether a message with this RAN UE NGAP ID is about the connection. A target gNB that is
+    /// released before its answer to HANDOVER REQUEST names its identity in the response.
+    fn is_named(&self, ran_id: u32) -> bool {
+        self.ran_id.map_or(self.is_in_release, |own| own == ran_id)
+    }
+}
+
 /// The number in the handle of a connection that is being released: it belongs to no UE.
 const NO_UE: u64 = 0;
 
@@ -393,19 +401,21 @@ impl Tables {
         }
     }
 
-    /// Routes a connection's messages to the task that releases it.
-    pub fn begin_release(&self, amf_id: u64, sender: Sender<Event>) {
-        if let Some(connected) = self.state().connections.get_mut(&amf_id) {
-            connected.handle = UeHandle { number: NO_UE, sender };
-            connected.is_in_release = true;
-        }
+    /// Routes a connection's messages to the task that releases it. Returns its RAN UE NGAP ID;
+    /// `None` if the target gNB of a handover has not answered, or if the connection is lost.
+    pub fn begin_release(&self, amf_id: u64, sender: Sender<Event>) -> Option<u32> {
+        let mut state = self.state();
+        let connected = state.connections.get_mut(&amf_id)?;
+        connected.handle = UeHandle { number: NO_UE, sender };
+        connected.is_in_release = true;
+        connected.ran_id
     }
 
     /// The recipient of a message from a gNB.
     pub fn route(&self, gnb: u64, amf_id: u64, ran_id: u32) -> Route {
         match self.state().connections.get(&amf_id) {
             None => Route::Unknown,
-            Some(connected) if connected.gnb == gnb && connected.ran_id == Some(ran_id) => {
+            Some(connected) if connected.gnb == gnb && connected.is_named(ran_id) => {
                 let handle = connected.handle.clone();
                 if connected.is_in_release { Route::InRelease(handle) } else { Route::To(handle) }
             }
@@ -553,6 +563,20 @@ mod tests {
         assert_eq!(routed_to(&tables, 3, target, 5), Some(1));
         tables.disconnect(target);
         assert!(tables.by_amf_id(target).is_none());
+    }
+
+    #[test]
+    fn a_target_without_an_answer_names_its_identity_in_the_release() {
+        let tables = Tables::default();
+        let (target, _) = tables.connect_target(3, &handle(1));
+        assert!(matches!(tables.route(3, target, 5), Route::Inconsistent));
+        assert_eq!(tables.begin_release(target, martlet_event_queue::bounded(1).0), None);
+        assert!(matches!(tables.route(3, target, 5), Route::InRelease(_)));
+        assert!(matches!(tables.route(2, target, 5), Route::Inconsistent));
+        let (known, _) = tables.connect(3, 7, &handle(1));
+        assert_eq!(tables.begin_release(known, martlet_event_queue::bounded(1).0), Some(7));
+        assert!(matches!(tables.route(3, known, 7), Route::InRelease(_)));
+        assert!(matches!(tables.route(3, known, 8), Route::Inconsistent));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 use crate::handover::{expect_served_by, two_gnbs};
 use anyhow::ensure;
 use martlet::core::Sbi;
+use martlet_ngap::ie;
+use martlet_ngap::ngap::{NGAP_PDU, ResetType, UENGAPIDs};
 use martlet_ran::{HandoverPlan, HandoverScript};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 use std::time::Duration;
@@ -35,6 +37,39 @@ fn failed_preparation_keeps_the_source_gnb() {
         ensure!(stays.await.is_err(), "the handover ended");
         core.until("the target has released the UE", |c| c.connected == 1).await?;
         reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
+/// The AMF has no RAN UE NGAP ID of such a target. Any number could be that of another UE there.
+#[test]
+fn target_without_an_answer_is_released_by_the_amf_ue_ngap_id_alone() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| config.amf.timers.ngap_ms = 300).await?;
+        let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
+        let (ue, _) = core.ue_with_session(&one, 1).await?;
+        let mut messages = other.subscribe();
+        let plan = HandoverPlan { script: HandoverScript::TargetSilent, ..Default::default() };
+        let outcome = ue.handover(&other, plan).await;
+        ensure!(outcome.is_err(), "{outcome:?}");
+        let mut is_released = false;
+        loop {
+            let message = messages.recv().await?;
+            let pdu = NGAP_PDU::decode(&message)?;
+            if let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? {
+                ensure!(matches!(ids, UENGAPIDs::aMF_UE_NGAP_ID(_)), "{ids:?}");
+                is_released = true;
+            }
+            if let Some(ResetType::partOfNG_Interface(part)) =
+                pdu.ie::<ie::ResetType>().transpose()?
+            {
+                let is_named = part.0.iter().any(|item| item.ran_ue_ngap_id.is_some());
+                ensure!(is_released && !is_named, "{part:?}");
+                break;
+            }
+        }
+        expect_served_by(&core, &ue, &one).await?;
         ue.deregister().await?;
         core.until_all_released().await
     });

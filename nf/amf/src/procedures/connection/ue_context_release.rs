@@ -34,15 +34,19 @@ async fn release(
 ) {
     let (sender, mut inbox) = martlet_event_queue::bounded(8);
     // Only the response is read from the connection now.
-    amf.tables.begin_release(connection.amf_id, sender);
-    if !connection.send(downlink::ue_context_release(&connection, cause)).await {
+    let amf_id = connection.amf_id;
+    let ran_id = amf.tables.begin_release(amf_id, sender);
+    if !connection.send(downlink::ue_context_release(amf_id, ran_id, cause)).await {
         return;
     }
     let lost = connection.lost();
     let completed = async {
         while let Some(event) = inbox.recv().await {
             match event {
-                Event::Uplink { message: Uplink::Released, .. } => return,
+                // The target gNB of a handover that fails there has no context of the UE.
+                Event::Uplink { message: Uplink::Released | Uplink::HandoverFailed(_), .. } => {
+                    return;
+                }
                 event => reject_path_switch(event).await,
             }
         }
@@ -51,18 +55,17 @@ async fn release(
         () = completed => {}
         () = lost.notified() => {}
         () = tokio::time::sleep(limit) => {
-            let (gnb, ran_id) = (connection.gnb.label(), connection.ran_id);
-            let address = connection.gnb.address.ip();
+            let (gnb, address) = (connection.gnb.label(), connection.gnb.address.ip());
             if let Some(suppressed) = martlet_log_limit::line("ue_context_release", address) {
                 tracing::warn!(
-                    gnb, ran_id, suppressed,
+                    gnb, amf_id, ran_id, suppressed,
                     "UE context release: no response from the gNB; resetting the connection"
                 );
             }
             // The identities are not reused before both sides have released them (TS 38.413,
             // 8.7.4.2.1).
             let cause = Cause::misc(martlet_ngap::ngap::CauseMisc::om_intervention);
-            connection.gnb.reset(downlink::ng_reset(&connection, cause)).await;
+            connection.gnb.reset(downlink::ng_reset(amf_id, ran_id, cause)).await;
         }
     }
     drop(connection);

@@ -166,7 +166,7 @@ async fn release_source(amf: Arc<Amf>, source: Arc<Gnb>, amf_id: u64, ran_id: u3
         return;
     }
     let cause = Cause::radioNetwork(CauseRadioNetwork::successful_handover);
-    send(&source, downlink::ue_context_release_of(amf_id, ran_id, cause)).await;
+    send(&source, downlink::ue_context_release(amf_id, Some(ran_id), cause)).await;
 }
 
 /// Sends the target's transfer to the SMF and returns the SMF's transfer.
