@@ -167,6 +167,8 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             if ue.is_registered() && !stays {
                 implicit_deregistration::locally(ue).await;
             }
+            // A connected UE has sessions that it keeps.
+            ue.deactivate_all(None).await;
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
         Stop::NoAnswer(_) | Stop::Abandoned(_) | Stop::NotAuthentic(_) => {

@@ -114,6 +114,7 @@ pub(crate) async fn of_subscription(ue: &mut Ue) -> Result<(), Stop> {
                 "UE configuration updated"
             );
             if register_again {
+                ue.deactivate_all(None).await;
                 ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
             }
             Ok(())

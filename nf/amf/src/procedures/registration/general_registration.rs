@@ -347,6 +347,8 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             if ue.is_registered() && reject.cause != GmmCause::Congestion {
                 implicit_deregistration::locally(ue).await;
             }
+            // A connected UE has sessions that it keeps.
+            ue.deactivate_all(None).await;
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
         Stop::NotAuthentic(eap_failure) => {
@@ -362,6 +364,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             ue_context_release::run(ue, Cause::nas(CauseNas::authentication_failure));
         }
         Stop::NoAnswer(_) | Stop::Abandoned(_) => {
+            ue.deactivate_all(None).await;
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified))
         }
         stop => ue.handle_stop(stop).await,
