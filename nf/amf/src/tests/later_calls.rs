@@ -1,14 +1,16 @@
 //! Calls that follow the answer to the UE, run beside others, or are saved, and their failure.
 use super::core::{Core, ue};
 use super::script::Script;
+use crate::ue::Event;
 use martlet_nf::{NetworkFunction, NfContext, StartError};
 use martlet_pcf::Pcf;
-use martlet_ran::{RegistrationType, UeError};
+use martlet_ran::{IdleBehaviour, RegistrationType, UeError};
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnssf_ns_selection::{
     AuthorizedNetworkSliceInfo, NNSSF_NSSELECTION, NsSelectionQuery, NssfNsSelection,
 };
+use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use martlet_udm::Udm;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -198,6 +200,37 @@ async fn a_registration_succeeds_without_a_policy_association() {
     script.fail(CREATE_POLICY, 503, "NF_CONGESTION");
     register_beside(&core, &script, REGISTER).await.unwrap();
     assert_eq!(script.arrived(&[DELETE_POLICY]), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_change_of_the_subscription_does_not_register_the_amf_again() {
+    let (core, script) = scripted(|config| config.timers.t3513_ms = 60_000).await;
+    let gnb = core.gnb().await;
+    let mut config = ue(1);
+    config.idle = IdleBehaviour::Manual;
+    let ue_1 = core.with_session(&gnb, config).await;
+    let supi = "imsi-001010000000001";
+    let handle = core.amf.find(supi).unwrap();
+    handle.send(Event::SubscriptionChanged).unwrap();
+    let is_read = async {
+        while script.answers(GET).len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), is_read).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(script.arrived(&[GET, REGISTER]), [GET, REGISTER, GET]);
+
+    // A change waits for the end of a paging. The UE has registered at another AMF, which ends the
+    // paging: what waits does not take the UE back.
+    ue_1.release_to_idle().await.unwrap();
+    core.wait_for((1, 1, 0)).await;
+    core.smf.downlink_data(supi, 1).await.unwrap();
+    ue_1.wait_for_paging().await.unwrap();
+    handle.send(Event::SubscriptionChanged).unwrap();
+    handle.send(Event::Deregister(DeregistrationReason::UeInitialRegistration, None)).unwrap();
+    core.wait_for((0, 0, 0)).await;
+    assert_eq!(script.arrived(&[GET, REGISTER]), [GET, REGISTER, GET]);
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 //! Change of the subscription (TS 23.502, 4.5.1): the AMF reads the data again and updates the UE.
+//! It does not register at the UDM again: another AMF may be registered there in the meantime.
 //!
 //! ```text
 //! UDM -> AMF  Nudm_SDM_Notification
@@ -10,8 +11,12 @@ use crate::ue::{Stop, Ue};
 use martlet_nas::GmmCause;
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 
-/// Reads the subscription again and sends what has changed to the UE.
+/// Reads the subscription again and sends what has changed to the UE. Does nothing if the AMF has
+/// no subscription any more: another AMF serves the UE.
 pub(crate) async fn run(ue: &mut Ue) {
+    if ue.registration.subscription.is_none() {
+        return;
+    }
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), "subscription changed");
     let slices_and_areas = |ue: &Ue| {
         let access = ue.registration.subscription.as_ref().map(|subscription| &subscription.access);
@@ -20,7 +25,7 @@ pub(crate) async fn run(ue: &mut Ue) {
     };
     let before = slices_and_areas(ue);
     let known = ue.registration.subscription.clone();
-    let outcome = subscription_retrieval::run(ue, false).await;
+    let outcome = subscription_retrieval::retrieve(ue, None).await;
     if let Err(Stop::Reject(reject)) = &outcome
         && reject.cause == GmmCause::IllegalUe
     {

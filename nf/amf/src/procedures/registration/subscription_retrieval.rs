@@ -24,8 +24,8 @@ use tokio::task::JoinHandle;
 const MAX_AGE: Duration = Duration::from_secs(2);
 
 /// Registers the AMF and reads the subscription, concurrently. [`subscribe`] follows.
-pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
-    let registering = register(ue, initial)?;
+async fn run(ue: &mut Ue) -> Result<(), Stop> {
+    let registering = register(ue, false)?;
     let former = forget(ue);
     let data = read(ue).await;
     registered(ue, registering).await?;
@@ -69,7 +69,7 @@ fn store(
 pub(crate) async fn of_new_amf(ue: &mut Ue) {
     // The former AMF's subscription to changes notifies that AMF.
     let former = ue.registration.subscription.take();
-    if let Err(stop) = run(ue, false).await {
+    if let Err(stop) = run(ue).await {
         tracing::warn!(supi = ue.label(), why = stop.label(), "registration at the UDM failed");
         ue.registration.subscription = former;
     }
