@@ -2,15 +2,20 @@
 use super::core::{Core, ue};
 use crate::n2::{Area, Gnb as AtAmf, GnbSetup, Link, counted};
 use crate::served::Tai;
+use crate::ue::Event;
 use bytes::Bytes;
 use martlet_nas::Plmn;
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
 use martlet_ran::{Gnb, Ue, UeConfig};
 use martlet_sbi_api::common::GlobalRanNodeId;
-use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
+use martlet_sbi_api::namf_communication::{
+    N1N2MessageTransferCause, NgapIeType, TransferReason, UeContextTransferStatus,
+    UeRegStatusUpdateReqData,
+};
+use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 const SUPI: &str = "imsi-001010000000001";
 
@@ -197,12 +202,37 @@ async fn a_service_request_of_a_deregistered_ue_is_rejected() {
     let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
     // The AMF deregisters it without its knowledge.
     let handle = core.amf.find(SUPI).unwrap();
-    let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::UeInitialRegistration;
-    handle.send(crate::ue::Event::Deregister(reason, None)).unwrap();
+    let reason = DeregistrationReason::UeInitialRegistration;
+    handle.send(Event::Deregister(reason, None)).unwrap();
     core.wait_for((0, 0, 0)).await;
     let refused = ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap_err();
     assert!(refused.to_string().contains('9'), "{refused}");
     core.wait_for((0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_ue_that_is_back_from_an_amf_without_a_report_stays() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+    // Another AMF gets the context, and fails.
+    let handle = core.amf.find(SUPI).unwrap();
+    let asked = core.amf.transfer_request(TransferReason::MobiRegUeValidated);
+    let (answer, given) = oneshot::channel();
+    handle.send(Event::ContextTransfer(asked.into(), None, answer)).unwrap();
+    given.await.unwrap().unwrap();
+    ue_1.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
+    // Its report would end the registration here.
+    let report = UeRegStatusUpdateReqData::new(UeContextTransferStatus::Transferred);
+    let (answer, concluded) = oneshot::channel();
+    handle.send(Event::ContextTransferred(report.into(), answer)).unwrap();
+    assert_eq!(concluded.await.unwrap().unwrap_err().status(), 403);
+    core.wait_for((1, 1, 1)).await;
+    assert_eq!(core.smf.sessions(), 1);
+    // The UDM's notification is not left to the report.
+    handle.send(Event::Deregister(DeregistrationReason::UeInitialRegistration, None)).unwrap();
+    core.wait_for((0, 0, 0)).await;
+    assert_eq!(core.smf.sessions(), 0);
 }
 
 #[tokio::test]

@@ -189,6 +189,11 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
     if verified {
         ue.secure_exchange();
         ue.set_verified();
+        let is_offered = ue.amf.rebalancing.is_offered(ue.handle.number);
+        if ue.context_transfer == ContextTransfer::AwaitingStatusUpdate && !is_offered {
+            // The AMF that got the context has not reported that it has the UE, and the UE is back.
+            ue.context_transfer = ContextTransfer::None;
+        }
         // The UE stays here, unless another AMF takes it at this moment.
         if ue.context_transfer == ContextTransfer::None {
             ue.amf.rebalancing.withdraw(ue.handle.number);

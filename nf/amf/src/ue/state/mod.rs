@@ -77,7 +77,7 @@ pub(crate) enum HandoverPhase {
 pub(crate) enum ContextTransfer {
     #[default]
     None,
-    /// The context was given; RegistrationStatusUpdate is awaited.
+    /// The context was given; RegistrationStatusUpdate is awaited until the UE connects here again.
     AwaitingStatusUpdate,
     /// The other AMF has reported that it has the UE. It repeats the report if the answer is lost.
     Transferred,
