@@ -254,7 +254,11 @@ impl Ue {
             Uplink::SessionModifyIndication(sessions) => {
                 pdu_session_resource_modify_indication::run(self, sessions).await;
             }
-            Uplink::HandoverRequired(required) => n2_handover::run(self, *required).await,
+            Uplink::HandoverRequired(required) => {
+                if let Err(stop) = n2_handover::run(self, *required).await {
+                    self.handle_stop(stop).await;
+                }
+            }
             Uplink::HandoverCancel(_) => handover_cancel::acknowledge(self).await,
             other => {
                 if let Err(stop) = self.handle_unsolicited_ngap(other) {

@@ -108,7 +108,7 @@ fn waiting_handover(ue: &mut Ue) -> Result<Option<Interleaved<'_>>, Stop> {
         Work::Event(Event::Uplink { message: Uplink::HandoverRequired(required), .. })
             if n2_handover::stays_at_this_amf(ue, &required) =>
         {
-            Ok(Some(Box::pin(n2_handover::run(ue, *required).map(Ok))))
+            Ok(Some(Box::pin(n2_handover::run(ue, *required))))
         }
         work => Err(Stop::Preempted(work)),
     }

@@ -37,7 +37,11 @@ enum Target {
 
 /// Runs the handover that the source gNB requires, also inside another procedure that waits for the
 /// UE.
-pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
+///
+/// # Errors
+///
+/// The `Stop` that ended the handover; it ends the other procedure, too.
+pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) -> Result<(), Stop> {
     let procedure = Procedure::start("handover");
     let source = ue.gnb();
     let outcome = handover(ue, &required).await;
@@ -52,7 +56,7 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
                 sessions,
                 "handover completed"
             );
-            return;
+            return Ok(());
         }
         Err(ended) => ended,
     };
@@ -111,11 +115,12 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
         }
         Ended::Stopped(stop) => {
             procedure.failed(&stop.label());
-            return ue.handle_stop(stop).await;
+            return Err(stop);
         }
     }
     // The UE stays at the source and gets the undelivered messages there (TS 23.502, 4.9.1.3.1).
     nas_non_delivery::send_again(ue).await;
+    Ok(())
 }
 
 /// Whether this AMF serves the UE after the handover.
