@@ -190,11 +190,20 @@ impl Core {
         &self,
         change: impl FnOnce(&mut GnbConfig),
     ) -> Result<Gnb, martlet_ran::GnbError> {
+        self.gnb_through(|message| message, change).await
+    }
+
+    /// A gNB whose messages to the AMF pass `between`, which may change them.
+    pub async fn gnb_through(
+        &self,
+        mut between: impl FnMut(Bytes) -> Bytes + Send + 'static,
+        change: impl FnOnce(&mut GnbConfig),
+    ) -> Result<Gnb, martlet_ran::GnbError> {
         let (link, mut peer) = N2Link::local(8);
         let (to_amf, mut from_amf) = self.link();
         tokio::spawn(async move {
             while let Some(message) = peer.from_gnb.recv().await {
-                if to_amf.send(message.data).await.is_err() {
+                if to_amf.send(between(message.data)).await.is_err() {
                     break;
                 }
             }

@@ -1,7 +1,10 @@
 //! UEs that are not as they should be, and networks that are not.
 use super::core::{Core, ue};
 use super::smf::Behaviour;
+use bytes::Bytes;
 use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a registration fails.
 async fn refused(ue_1: &Ue) -> UeError {
@@ -189,6 +192,37 @@ async fn a_forged_5g_guti_does_not_affect_its_ue() {
     assert_eq!((core.smf.sessions(), core.counts().1), (1, 1));
     ue_1.release_pdu_session(1).await.unwrap();
     ue_1.deregister().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_registration_type_that_is_changed_on_its_way_ends_no_session() {
+    use martlet_ran::{IdleBehaviour, RegistrationType};
+    let core = Core::start().await;
+    let is_changed = Arc::new(AtomicBool::new(true));
+    let was_changed = is_changed.clone();
+    // REGISTRATION REQUEST for initial registration in place of mobility registration updating.
+    let between = move |message: Bytes| {
+        let at = message.windows(3).position(|window| window == [0x7e, 0x00, 0x41]);
+        let Some(at) = at.filter(|_| !was_changed.swap(true, Ordering::Relaxed)) else {
+            return message;
+        };
+        let mut changed = message.to_vec();
+        assert_eq!(changed[at + 3] & 7, 2);
+        changed[at + 3] ^= 3;
+        changed.into()
+    };
+    let gnb = core.gnb_through(between, |_| {}).await.unwrap();
+    let mut config = ue(1);
+    config.idle = IdleBehaviour::Manual;
+    let ue_1 = core.with_session(&gnb, config).await;
+    ue_1.release_to_idle().await.unwrap();
+    core.smf.wait_for("update 1 DEACTIVATED").await;
+    is_changed.store(false, Ordering::Relaxed);
+    ue_1.register_as(RegistrationType::MobilityRegistrationUpdating).await.unwrap();
+    assert!(is_changed.load(Ordering::Relaxed), "the request was not changed");
+    core.wait_for((1, 1, 1)).await;
+    assert_eq!(core.smf.sessions(), 1);
+    assert_eq!(ue_1.status().await.unwrap().sessions.len(), 1);
 }
 
 #[tokio::test]

@@ -80,14 +80,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     if let Some(capability) = &request.ue_security_capability {
         ue.capabilities.security = Some(capability.clone());
     }
-    let kind = request.fgs_registration_type.registration_type();
-    let initial = !matches!(
-        kind,
-        Some(
-            RegistrationType::MobilityRegistrationUpdating
-                | RegistrationType::PeriodicRegistrationUpdating
-        )
-    );
+    let mut initial = is_initial(&request);
     let mut previous_sessions = Vec::new();
 
     // Fetch the context from the old AMF (steps 4 and 5).
@@ -102,6 +95,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         ue.secure_exchange();
         ue.set_verified();
         request = read(&verified)?;
+        initial = is_initial(&request);
         inbound = verified;
         // This AMF selects the algorithms; other ones need new NAS keys (TS 33.501, 6.7.1.2).
         algorithms_match = security_mode_control::has_selected_algorithms(ue);
@@ -124,6 +118,8 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         let complete = complete?;
         access = Some(complete.count);
         if let Some(whole) = complete.request {
+            // Anyone may have changed the type in the request before (TS 24.501, 4.4.6).
+            initial = is_initial(&whole);
             request = whole;
         }
     }
@@ -312,6 +308,17 @@ pub(crate) fn read(inbound: &Inbound) -> Result<NasRegistrationRequest, Stop> {
         }
         _ => Err(Stop::Abandoned("no_request")),
     }
+}
+
+/// Whether the UE registers without the sessions that it had.
+fn is_initial(request: &NasRegistrationRequest) -> bool {
+    !matches!(
+        request.fgs_registration_type.registration_type(),
+        Some(
+            RegistrationType::MobilityRegistrationUpdating
+                | RegistrationType::PeriodicRegistrationUpdating
+        )
+    )
 }
 
 /// Checks that the AMF serves the UE's PLMN and tracking area.
