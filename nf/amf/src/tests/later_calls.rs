@@ -58,6 +58,8 @@ const REGISTER: &str = "3GppRegistration";
 const CREATE_POLICY: &str = "CreateIndividualAMPolicyAssociation";
 const DELETE_POLICY: &str = "DeleteIndividualAMPolicyAssociation";
 const RELEASE: &str = "ReleaseSmContext";
+const UNSUBSCRIBE: &str = "Unsubscribe";
+const PURGE: &str = "Update3GppRegistration";
 
 /// A core whose UDM, PCF and SMF follow a script.
 async fn scripted(change: impl FnOnce(&mut crate::AmfConfig)) -> (Core, Arc<Script>) {
@@ -231,6 +233,26 @@ async fn a_change_of_the_subscription_does_not_register_the_amf_again() {
     handle.send(Event::Deregister(DeregistrationReason::UeInitialRegistration, None)).unwrap();
     core.wait_for((0, 0, 0)).await;
     assert_eq!(script.arrived(&[GET, REGISTER]), [GET, REGISTER, GET]);
+}
+
+#[tokio::test]
+async fn the_end_of_a_former_context_does_not_purge_a_ue_that_is_back() {
+    let (core, script) = scripted(|config| config.timers.deregistered_s = 0).await;
+    let gnb = core.gnb().await;
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
+    // Its context ends, and waits for the UDM.
+    script.hold(UNSUBSCRIBE);
+    ue_1.deregister().await.unwrap();
+    script.wait_for(UNSUBSCRIBE).await;
+    ue_1.register().await.unwrap();
+    script.release();
+    core.wait_for((1, 1, 1)).await;
+    assert_eq!(script.arrived(&[REGISTER, PURGE]), [REGISTER, REGISTER]);
+    // The last context does.
+    ue_1.deregister().await.unwrap();
+    core.wait_for((0, 0, 0)).await;
+    assert_eq!(script.arrived(&[PURGE]), [PURGE]);
 }
 
 #[tokio::test]

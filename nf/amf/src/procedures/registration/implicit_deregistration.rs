@@ -67,7 +67,8 @@ pub(crate) async fn remove_registration(ue: &mut Ue) {
     ue.idle = None;
 }
 
-/// Purges the UE at the UDM.
+/// Purges the UE at the UDM, unless another context of this AMF serves the subscriber: the
+/// registration at the UDM is that one's.
 pub(crate) async fn purge(ue: &mut Ue) {
     am_policy_association::delete(ue).await;
     let (Some(supi), true) = (ue.identity.supi.clone(), ue.registration.subscription.is_some())
@@ -75,6 +76,10 @@ pub(crate) async fn purge(ue: &mut Ue) {
         return;
     };
     unsubscribe(ue).await;
+    let current = ue.amf.tables.by_supi(&supi);
+    if current.is_some_and(|current| current.number != ue.handle.number) {
+        return;
+    }
     let mut change = Amf3GppAccessRegistrationModification::new(ue.guami().sbi.clone());
     change.purge_flag = Some(true);
     let purged: Result<_, Problem> = async {
