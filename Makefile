@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop attack-soak p4c-check build release release-switch release-lab install uninstall dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest release-positioning reproduce fuzz fuzz-stateful bench bench-update bench-update-debug \
+.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop call-flows-all attack-soak p4c-check build release release-switch release-lab install uninstall dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest release-positioning reproduce fuzz fuzz-stateful bench bench-update bench-update-debug \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-fuzz packages-guest packages-lab packages-bench packages-channels packages-dist lab-upf oracles
 

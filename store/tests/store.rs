@@ -109,10 +109,9 @@ fn replacing_removes_no_other_subscriber_with_the_same_msisdn() {
         };
         store.add(&[with(0, "491700000000"), with(1, "491700000001")], false).unwrap();
         // That of a subscriber that stays as it is, and that of one before it.
-        for wrong in [
-            vec![with(2, "491700000001")],
-            vec![with(2, "491700000002"), with(3, "491700000002")],
-        ] {
+        for wrong in
+            [vec![with(2, "491700000001")], vec![with(2, "491700000002"), with(3, "491700000002")]]
+        {
             let refused = store.add(&wrong, true).unwrap_err();
             assert!(matches!(refused, StoreError::Invalid(_)), "{refused}");
             assert_eq!(store.count().unwrap(), 2);

@@ -17,7 +17,7 @@ pub struct SecuritySection {
     /// User, by name or number, that processes of root become. Default: `martlet`, if the machine
     /// has this user.
     pub user: Option<String>,
-    /// First of 12 user numbers for functions in processes of their own, which root starts: each
+    /// First of 11 user numbers for functions in processes of their own, which root starts: each
     /// becomes another one. 0: all become `user`.
     pub function_users: u32,
     /// What happens at a system call that is not in the list of the function.

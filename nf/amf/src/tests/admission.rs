@@ -9,7 +9,7 @@ use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::NotifyReleased;
 use martlet_ngap::{build_ngap, ie};
-use martlet_ran::{PduSessionRequest, RegistrationType, ServicePurpose, Ue};
+use martlet_ran::{PduSessionRequest, RegistrationType, Ue};
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 
@@ -56,30 +56,19 @@ async fn a_full_queue_rejects_with_a_back_off_timer() {
 async fn a_connected_ue_that_is_rejected_has_no_active_user_plane() {
     let core = Core::start_with(|config| {
         config.concurrency.registration = Limit::Fixed(1);
-        config.concurrency.service_request = Limit::Fixed(1);
         config.concurrency.queue = 0;
     })
     .await;
     let gnb = core.gnb().await;
-    let mut ues = Vec::new();
-    for kind in [Procedure::Registration, Procedure::ServiceRequest] {
-        let n = ues.len() + 1;
-        let ue_1 = core.with_session(&gnb, ue(n as u32)).await;
-        let _slot = core.amf.concurrency.of(kind).enter(0).await.unwrap();
-        let refused = match kind {
-            Procedure::Registration => {
-                ue_1.register_as(RegistrationType::MobilityRegistrationUpdating).await.map(drop)
-            }
-            _ => ue_1.service_request_for(ServicePurpose::Signalling, &[]).await,
-        };
-        let refused = refused.expect_err("there is no slot and no queue");
-        assert_eq!(refused.cause(), Some(22), "{kind:?}: {refused}");
-        // It stays registered. With an active user plane here, it would get none any more.
-        core.smf.wait_for("update 1 DEACTIVATED").await;
-        core.wait_for((n, n, 0)).await;
-        assert_eq!(core.smf.sessions(), n);
-        ues.push(ue_1);
-    }
+    let ue_1 = core.with_session(&gnb, ue(1)).await;
+    let _slot = core.amf.concurrency.of(Procedure::Registration).enter(0).await.unwrap();
+    let refused = ue_1.register_as(RegistrationType::MobilityRegistrationUpdating).await;
+    let refused = refused.map(drop).expect_err("there is no slot and no queue");
+    assert_eq!(refused.cause(), Some(22), "{refused}");
+    // It stays registered. With an active user plane here, it would get none any more.
+    core.smf.wait_for("update 1 DEACTIVATED").await;
+    core.wait_for((1, 1, 0)).await;
+    assert_eq!(core.smf.sessions(), 1);
 }
 
 #[tokio::test]

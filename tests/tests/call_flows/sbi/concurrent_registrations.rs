@@ -1,4 +1,5 @@
 //! Requests about one registration that reach the UDM at the same time (TS 29.503, 5.3.2).
+use crate::security::scas::problem;
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_sbi::{ApiRoot, CallPolicy, Peer};
@@ -35,7 +36,7 @@ fn registration_of_another_smf_survives_a_deregistration() {
         let udm = UdmUeContextManagementClient::new(peer);
         let first = registration("6d1c6d3a-7a55-4b14-8c3a-000000000001")?;
         let second = registration("6d1c6d3a-7a55-4b14-8c3a-000000000002")?;
-        udm.registration(SUPI, SESSION, first.clone()).await?;
+        udm.registration(SUPI, SESSION, first.clone()).await.map_err(problem)?;
         core.sbi_gate.close(DELETE, 0);
         let query = SmfDeregistrationQuery {
             smf_instance_id: Some(first.smf_instance_id),
@@ -49,16 +50,16 @@ fn registration_of_another_smf_survives_a_deregistration() {
             let mut request = Box::pin(udm.registration(SUPI, SESSION, second.clone()));
             let early = tokio::time::timeout(Duration::from_millis(200), &mut request).await;
             core.sbi_gate.open();
-            match early {
-                Ok(answer) => answer?,
-                Err(_) => request.await?,
+            let answer = match early {
+                Ok(answer) => answer,
+                Err(_) => request.await,
             };
-            anyhow::Ok(())
+            answer.map(drop).map_err(problem)
         };
         let (deregistered, registered) = tokio::join!(deregistering, registering);
-        deregistered?;
+        deregistered.map_err(problem)?;
         registered?;
-        let now = udm.retrieve_smf_registration(SUPI, SESSION).await?;
+        let now = udm.retrieve_smf_registration(SUPI, SESSION).await.map_err(problem)?;
         ensure!(now.smf_instance_id == second.smf_instance_id, "{now:?}");
         Ok(())
     });
