@@ -127,8 +127,7 @@ impl Ue {
             }
             Work::Event(Event::SubscriptionChanged) => subscription_change::run(self).await,
             Work::Event(Event::Replaced(answer)) => {
-                let sessions = std::mem::take(&mut self.sessions).into_iter().collect();
-                let _ = answer.send(sessions);
+                self.give_sessions(answer).await;
                 implicit_deregistration::replaced(self).await;
             }
             Work::Event(Event::Locate(asked, answer)) => {
@@ -274,9 +273,7 @@ impl Ue {
         while let Some(event) = self.task.inbox.try_recv() {
             match event {
                 Event::Initial(message) => initial_ue_message::move_to_new_context(&self, *message),
-                Event::Replaced(answer) => {
-                    let _ = answer.send(std::mem::take(&mut self.sessions).into_iter().collect());
-                }
+                Event::Replaced(answer) => self.give_sessions(answer).await,
                 Event::PathSwitch(gnb, request) => {
                     let cause = CauseRadioNetwork::unknown_local_UE_NGAP_ID;
                     xn_handover::reject(&gnb, &request, cause).await;

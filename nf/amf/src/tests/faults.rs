@@ -1,10 +1,12 @@
 //! UEs that are not as they should be, and networks that are not.
 use super::core::{Core, ue};
 use super::smf::Behaviour;
+use crate::ue::Event;
 use bytes::Bytes;
 use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::oneshot;
 
 /// How a registration fails.
 async fn refused(ue_1: &Ue) -> UeError {
@@ -142,6 +144,18 @@ async fn a_ue_that_registers_twice_replaces_its_old_context() {
     assert_eq!(core.smf.sessions(), 0);
     first.wait_idle().await.unwrap();
     second.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn sessions_that_no_new_context_waits_for_are_released() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let _ue_1 = core.with_session(&gnb, ue(1)).await;
+    let (answer, new_context) = oneshot::channel();
+    drop(new_context);
+    core.amf.find("imsi-001010000000001").unwrap().send(Event::Replaced(answer)).unwrap();
+    core.smf.wait_for("release 1").await;
+    assert_eq!(core.smf.sessions(), 0);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! A subscriber has one context. A new one replaces the previous one and takes its sessions.
 use super::{Event, Session, Ue};
+use martlet_sbi_api::nsmf_pdusession::Cause;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -19,5 +20,15 @@ impl Ue {
             sessions.await.ok()
         };
         tokio::time::timeout(TIMEOUT, asked).await.ok().flatten().unwrap_or_default()
+    }
+
+    /// Gives the sessions to the context that replaces this one. Releases them if that one waits no
+    /// longer: no context would have them.
+    pub async fn give_sessions(&mut self, answer: oneshot::Sender<Vec<(u8, Session)>>) {
+        let sessions = std::mem::take(&mut self.sessions).into_iter().collect();
+        let Err(sessions) = answer.send(sessions) else { return };
+        if !sessions.is_empty() {
+            self.release_sessions(sessions, Some(Cause::RelDueToUnspecifiedReason)).await;
+        }
     }
 }
