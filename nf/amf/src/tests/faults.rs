@@ -1,7 +1,8 @@
 //! UEs that are not as they should be, and networks that are not.
 use super::core::{Core, ue};
 use super::smf::Behaviour;
-use crate::ue::Event;
+use crate::procedures::registration::ue_context_transfer::ReceivedContext;
+use crate::ue::{Event, Ue as UeContext, UeHandle};
 use bytes::Bytes;
 use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
 use std::sync::Arc;
@@ -155,6 +156,24 @@ async fn sessions_that_no_new_context_waits_for_are_released() {
     drop(new_context);
     core.amf.find("imsi-001010000000001").unwrap().send(Event::Replaced(answer)).unwrap();
     core.smf.wait_for("release 1").await;
+    assert_eq!(core.smf.sessions(), 0);
+}
+
+#[tokio::test]
+async fn sessions_of_a_context_from_the_store_that_is_rejected_are_released() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let _ue_1 = core.with_session(&gnb, ue(1)).await;
+    // The context that had them is gone.
+    let (answer, sessions) = oneshot::channel();
+    core.amf.find("imsi-001010000000001").unwrap().send(Event::Replaced(answer)).unwrap();
+    let sessions = sessions.await.unwrap();
+    assert_eq!((sessions.len(), core.smf.sessions()), (1, 1));
+    let (sender, inbox) = martlet_event_queue::bounded(8);
+    let handle = UeHandle { number: core.amf.tables.next_number(), sender };
+    let mut taken = UeContext::new(core.amf.clone(), handle, inbox, false);
+    taken.sessions.extend(sessions);
+    ReceivedContext::from_store(None).reject(&mut taken).await;
     assert_eq!(core.smf.sessions(), 0);
 }
 

@@ -128,12 +128,7 @@ async fn take_over(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<ReceivedCont
     ue.security = Some(security);
     // Its notifications go to the failed AMF; a new association is created.
     am_policy_association::delete(ue).await;
-    Some(ReceivedContext {
-        old: None,
-        ue_context_id: String::new(),
-        inbound: Some(inbound),
-        derived: None,
-    })
+    Some(ReceivedContext::from_store(Some(inbound)))
 }
 
 async fn ask(
@@ -318,6 +313,11 @@ fn algorithms(
 }
 
 impl ReceivedContext {
+    /// A context from the context store, with the request that its keys have verified.
+    pub fn from_store(inbound: Option<Inbound>) -> Self {
+        ReceivedContext { old: None, ue_context_id: String::new(), inbound, derived: None }
+    }
+
     /// Reports success to the old AMF, and the new serving AMF to the SMFs (step 10).
     pub async fn complete(&self, ue: &mut Ue) {
         let mut update = UeRegStatusUpdateReqData::new(UeContextTransferStatus::Transferred);
@@ -327,8 +327,13 @@ impl ReceivedContext {
         serving_amf_change::run(ue, true).await;
     }
 
-    /// Reports failure: the old AMF keeps the UE.
+    /// Reports failure: the old AMF keeps the UE. A context from the store has no other AMF, so its
+    /// sessions are released.
     pub async fn reject(&self, ue: &mut Ue) {
+        if self.old.is_none() {
+            let cause = nsmf_pdusession::Cause::RelDueToUnspecifiedReason;
+            return ue.release_all_sessions(Some(cause)).await;
+        }
         ue.sessions.clear();
         self.send_status(
             ue,
