@@ -1,5 +1,6 @@
 //! Idle UEs: AN release, service request, paging, and what an idle UE's timers do.
 use super::core::{Core, ue};
+use super::n2::context_not_set_up;
 use crate::n2::{Area, Gnb as AtAmf, GnbSetup, Link, counted};
 use crate::served::Tai;
 use crate::ue::Event;
@@ -14,6 +15,7 @@ use martlet_sbi_api::namf_communication::{
 };
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -284,6 +286,39 @@ async fn a_paged_ue_may_register_instead() {
     ue_1.register_as(RegistrationType::MobilityRegistrationUpdating).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
     assert_eq!(ue_1.status().await.unwrap().active_user_planes, [1]);
+}
+
+#[tokio::test]
+async fn a_failed_context_setup_is_reported_to_the_sender_of_a_transfer() {
+    use martlet_ran::ue::RegistrationType;
+    for registers in [false, true] {
+        let core = Core::start().await;
+        let fails = Arc::new(AtomicBool::new(false));
+        let at_gnb = fails.clone();
+        let between = move |message: Bytes| match at_gnb.load(Ordering::Relaxed) {
+            true => context_not_set_up(message),
+            false => message,
+        };
+        let gnb = core.gnb_through(between, |_| {}).await.unwrap();
+        let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+        fails.store(true, Ordering::Relaxed);
+        let status = vec![0x2e, 1, 0, 0xd6, 98];
+        let answer = core.smf.transfer(SUPI, 1, Some(status), None).await.unwrap();
+        assert_eq!(answer.status, 202);
+        ue_1.wait_for_paging().await.unwrap();
+        let answering = tokio::spawn(async move {
+            let mobility = RegistrationType::MobilityRegistrationUpdating;
+            let is_answered = match registers {
+                true => ue_1.register_as(mobility).await.is_ok(),
+                false => {
+                    ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.is_ok()
+                }
+            };
+            (ue_1, is_answered)
+        });
+        core.smf.wait_for("failure 1 FAILURE_CAUSE_UNSPECIFIED").await;
+        answering.abort();
+    }
 }
 
 #[tokio::test]

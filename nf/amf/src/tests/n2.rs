@@ -71,6 +71,23 @@ pub fn uplink(amf_id: u64, ran_id: u32, nas: Vec<u8>) -> Bytes {
     pdu.unwrap().encode().unwrap().into()
 }
 
+/// INITIAL CONTEXT SETUP FAILURE in place of a response. Other messages stay.
+pub fn context_not_set_up(message: Bytes) -> Bytes {
+    let pdu = NGAP_PDU::decode(&message).unwrap().into_owned();
+    if pdu.kind() != Kind::Successful_InitialContextSetup {
+        return message;
+    }
+    let failure = build_ngap!(
+        UnsuccessfulOutcome,
+        InitialContextSetup,
+        InitialContextSetupFailure,
+        AMF_UE_NGAP_ID(pdu.ie::<ie::AMF_UE_NGAP_ID>().unwrap().unwrap().0),
+        RAN_UE_NGAP_ID(pdu.ie::<ie::RAN_UE_NGAP_ID>().unwrap().unwrap().0),
+        Cause(Cause::radioNetwork(CauseRadioNetwork::failure_in_radio_interface_procedure)),
+    );
+    failure.unwrap().encode().unwrap().into()
+}
+
 /// AMF UE NGAP ID and NAS message of a DOWNLINK NAS TRANSPORT.
 pub fn downlink(pdu: &NGAP_PDU) -> (u64, Vec<u8>) {
     assert_eq!(pdu.kind(), Kind::Initiating_DownlinkNASTransport);

@@ -217,6 +217,26 @@ pub(crate) fn session_setup(transfer: &Transfer) -> Option<(u8, Bytes)> {
     (*kind == NgapIeType::PduResSetupReq).then(|| Some((psi, transfer.n2.clone()?)))?
 }
 
+/// Forwards the transfers that waited for the UE, if it is connected. Once that has failed, the
+/// senders of the others are notified: they have been answered that the AMF tries to reach the UE.
+pub(crate) async fn deliver_pending(
+    ue: &mut Ue,
+    connected: Result<(), Stop>,
+    transfers: Vec<Transfer>,
+) -> Result<(), Stop> {
+    let mut outcome = connected;
+    for transfer in transfers {
+        match outcome.is_ok() {
+            true => outcome = deliver(ue, transfer).await,
+            false => {
+                let cause = N1N2MessageTransferCause::FailureCauseUnspecified;
+                paging::notify_failure(ue, transfer, cause);
+            }
+        }
+    }
+    outcome
+}
+
 /// Forwards a transfer to the UE and its gNB.
 pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop> {
     let class = transfer.request.n1_message_container.as_ref().map(|n1| &n1.n1_message_class);

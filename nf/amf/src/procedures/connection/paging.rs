@@ -111,7 +111,7 @@ pub(crate) fn fail(ue: &Ue, mut transfer: Transfer, problem: Problem) {
 }
 
 /// Sends N1N2TransferFailureNotification (TS 29.518, 5.2.2.3.2) in a task of its own.
-fn notify_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) {
+pub(crate) fn notify_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) {
     let Some(uri) = transfer.request.n1n2_failure_txf_notif_uri else { return };
     let psi = transfer.request.pdu_session_id.unwrap_or(0);
     let location = Transfer::location(ue.amf.context.api_root(), &ue.label(), psi);

@@ -8,6 +8,7 @@
 use super::{initial_context_setup, n1_n2_message_transfer, ue_context_release};
 use crate::concurrency::Kind;
 use crate::metrics::{self, Procedure};
+use crate::n2::downlink::SessionToSetUp;
 use crate::procedures::registration::deregistration;
 use crate::procedures::registration::{
     configuration_update, implicit_deregistration, mobility_restrictions,
@@ -83,6 +84,25 @@ async fn service_request(
     }
     let was_paged = !ue.pending.is_empty();
     let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
+    let connected = set_up(ue, request, access, paged).await;
+    n1_n2_message_transfer::deliver_pending(ue, connected, rest).await?;
+    // Frees the slot before the UE confirms its new 5G-GUTI.
+    ue.release_slot();
+    // A 5G-GUTI of another AMF is replaced (TS 23.501, 5.21.2.2.2).
+    let of_another = ue.identity.guti.is_some_and(|guti| !ue.amf.served.allocated(&guti));
+    if was_paged || of_another {
+        configuration_update::new_guti(ue).await?;
+    }
+    configuration_update::of_subscription(ue).await
+}
+
+/// Sets up the paged sessions, and those that the UE requests, with SERVICE ACCEPT.
+async fn set_up(
+    ue: &mut Ue,
+    request: &NasServiceRequest,
+    access: NasCount,
+    paged: Vec<SessionToSetUp>,
+) -> Result<(), Stop> {
     let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
     let of_ue: Vec<u8> = wanted.iter().flatten().copied().collect();
     let without_paged: Vec<u8> = of_ue
@@ -99,19 +119,8 @@ async fn service_request(
         tracing::error!(supi = ue.label(), %error, "SERVICE ACCEPT not encodable");
         Stop::Abandoned("not_encodable")
     })?;
-    initial_context_setup::run(ue, access, activation.sessions, &Nas5gsMessage::new_5gmm(accept))
-        .await?;
-    for transfer in rest {
-        n1_n2_message_transfer::deliver(ue, transfer).await?;
-    }
-    // Frees the slot before the UE confirms its new 5G-GUTI.
-    ue.release_slot();
-    // A 5G-GUTI of another AMF is replaced (TS 23.501, 5.21.2.2.2).
-    let of_another = ue.identity.guti.is_some_and(|guti| !ue.amf.served.allocated(&guti));
-    if was_paged || of_another {
-        configuration_update::new_guti(ue).await?;
-    }
-    configuration_update::of_subscription(ue).await
+    let accept = Nas5gsMessage::new_5gmm(accept);
+    initial_context_setup::run(ue, access, activation.sessions, &accept).await
 }
 
 /// Requests that are served in non-allowed areas (TS 24.501, 5.3.5.2).

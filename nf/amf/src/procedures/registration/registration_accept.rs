@@ -8,6 +8,7 @@
 use super::back_off::back_off;
 use super::slice_selection::{Selected, rejected_nssai};
 use super::{guti_allocation, mobility_restrictions};
+use crate::n2::downlink::SessionToSetUp;
 use crate::procedures::connection::{initial_context_setup, n1_n2_message_transfer};
 use crate::procedures::session::pdu_session_resource_release;
 use crate::procedures::session::user_plane_activation::{self, Activation};
@@ -33,9 +34,22 @@ pub(crate) async fn run(
         let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
         pdu_session_resource_release::at_gnb_only(ue, &at_gnb).await?;
     }
-    let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
     // A paged UE may register instead of sending a service request.
     let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
+    let connected = set_up(ue, request, access, slices, paged).await;
+    n1_n2_message_transfer::deliver_pending(ue, connected, rest).await
+}
+
+/// Sets up the paged sessions, and those that the UE requests, with REGISTRATION ACCEPT. Waits for
+/// the UE's answer.
+async fn set_up(
+    ue: &mut Ue,
+    request: &NasRegistrationRequest,
+    access: NasCount,
+    slices: Selected,
+    paged: Vec<SessionToSetUp>,
+) -> Result<(), Stop> {
+    let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
     let mut activation = match &wanted {
         // In a non-allowed area no user plane is activated (5.5.1.3.4).
         Some(wanted) if mobility_restrictions::is_restricted(ue) => Activation {
@@ -64,11 +78,7 @@ pub(crate) async fn run(
     initial_context_setup::run(ue, access, activation.sessions, &accept).await?;
     // The UE is registered even if its connection is lost before it completes (5.5.1.2.8).
     ue.register();
-    complete(ue, &accept).await?;
-    for transfer in rest {
-        n1_n2_message_transfer::deliver(ue, transfer).await?;
-    }
-    Ok(())
+    complete(ue, &accept).await
 }
 
 /// Waits for REGISTRATION COMPLETE. Without it, both 5G-GUTIs stay valid (5.5.1.2.8 c).
