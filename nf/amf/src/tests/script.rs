@@ -11,7 +11,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub struct Script {
     arrived: watch::Sender<Vec<&'static str>>,
-    answered: Mutex<Vec<(&'static str, u16)>>,
+    answered: watch::Sender<Vec<(&'static str, u16)>>,
     /// Operations whose requests wait.
     held: watch::Sender<Vec<&'static str>>,
     /// Operations whose requests fail, with status and cause.
@@ -51,7 +51,7 @@ impl Script {
 
     /// The statuses of the answers to an operation.
     pub fn answers(&self, operation: &str) -> Vec<u16> {
-        let answered = self.answered.lock().unwrap();
+        let answered = self.answered.borrow();
         answered.iter().filter(|(name, _)| *name == operation).map(|(_, status)| *status).collect()
     }
 
@@ -61,6 +61,16 @@ impl Script {
         let found = arrived.wait_for(|arrived| arrived.contains(&operation));
         let found = tokio::time::timeout(TIMEOUT, found).await;
         assert!(found.is_ok(), "{operation} has not arrived: {:?}", self.arrived.borrow());
+    }
+
+    /// Waits until an operation has had as many answers, and compares their statuses.
+    pub async fn wait_for_answers(&self, operation: &str, wanted: &[u16]) {
+        let mut answered = self.answered.subscribe();
+        let found = answered.wait_for(|answered| {
+            answered.iter().filter(|(name, _)| *name == operation).count() >= wanted.len()
+        });
+        assert!(tokio::time::timeout(TIMEOUT, found).await.is_ok(), "{operation} has no answer");
+        assert_eq!(self.answers(operation), wanted, "{operation}");
     }
 
     /// Routes with the same answers, whose requests follow the script.
@@ -80,7 +90,7 @@ impl Script {
                     Ok(response) => response.status,
                     Err(problem) => problem.status(),
                 };
-                script.answered.lock().unwrap().push((name, status));
+                script.answered.send_modify(|answered| answered.push((name, status)));
                 answer
             })
         });

@@ -1,9 +1,11 @@
 //! Scripted UEs and gNBs that do not answer.
 use super::core::{Core, ue};
 use super::n2::{downlink, initial, next, setup, uplink};
+use super::script::Script;
 use super::smf::Behaviour;
 use crate::AmfConfig;
 use bytes::Bytes;
+use martlet_ausf::Ausf;
 use martlet_nas::*;
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ran::PduSessionRequest;
@@ -57,6 +59,33 @@ async fn a_request_is_repeated_as_often_as_it_may_and_the_connection_ended() {
     assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
     // The gNB never confirms.
     core.wait_for((0, 0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_challenge_without_a_response_is_deleted_at_the_ausf() {
+    const DELETE: &str = "Delete5gAkaAuthenticationResult";
+    let (core, script) = (Core::start().await, Script::new());
+    core.start_scripted::<Ausf>(13, &script).await;
+    let (to_amf, mut from_amf) = core.link();
+    to_amf.send(setup("001", 1)).await.unwrap();
+    assert_eq!(next(&mut from_amf).await.kind(), Kind::Successful_NGSetup);
+    to_amf.send(initial(1, capable(registration(by_suci())))).await.unwrap();
+    let (amf_id, nas) = downlink(&next(&mut from_amf).await);
+    assert_eq!(nas[..3], [0x7e, 0x00, 0x56], "AUTHENTICATION REQUEST");
+    // A challenge that the UE refuses.
+    let failure = NasAuthenticationFailure::new(NasFGmmCause::from_cause(GmmCause::MacFailure));
+    let failure = Nas5gsMessage::new_5gmm(failure).encode().unwrap();
+    to_amf.send(uplink(amf_id, 1, failure)).await.unwrap();
+    let (_, nas) = downlink(&next(&mut from_amf).await);
+    assert_eq!(nas, [0x7e, 0x00, 0x5b, 0x01], "IDENTITY REQUEST for the SUCI");
+    script.wait_for_answers(DELETE, &[204]).await;
+    let response = Nas5gsMessage::new_5gmm(NasIdentityResponse::new(by_suci())).encode().unwrap();
+    to_amf.send(uplink(amf_id, 1, response)).await.unwrap();
+    let (_, nas) = downlink(&next(&mut from_amf).await);
+    assert_eq!(nas[..3], [0x7e, 0x00, 0x56], "AUTHENTICATION REQUEST");
+    // A challenge whose connection is lost.
+    drop((to_amf, from_amf));
+    script.wait_for_answers(DELETE, &[204, 204]).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 //! AMF -> AUSF  Nausf_UEAuthentication_Authenticate
 //! AMF -> UE    AUTHENTICATION REQUEST
 //! UE -> AMF    AUTHENTICATION RESPONSE or AUTHENTICATION FAILURE
-//! AMF -> AUSF  5g-aka-confirmation or eap-session
+//! AMF -> AUSF  5g-aka-confirmation or eap-session; their deletion without a response
 //! ```
 use super::identification;
 use crate::ue::{NasTimer, Protection, Reject, Stop, Ue};
@@ -51,6 +51,24 @@ struct Challenge {
     id: String,
 }
 
+impl Challenge {
+    /// Deletes the authentication at the AUSF (TS 29.509, 6.1.3), in a task of its own. The UE has
+    /// not responded to the challenge, and the AUSF would wait for its response.
+    fn abandon(&self) {
+        let (ausf, id) = (self.ausf.clone(), self.id.clone());
+        let is_eap = matches!(self.method, Method::Eap(_));
+        martlet_nf::spawn(async move {
+            let deleted = match is_eap {
+                true => ausf.delete_eap_authentication_result(&id).await,
+                false => ausf.delete_5g_aka_authentication_result(&id).await,
+            };
+            if let Err(problem) = deleted {
+                tracing::debug!(%problem, "authentication not deleted at the AUSF");
+            }
+        });
+    }
+}
+
 /// The UE's response.
 enum Answer {
     /// RES*, or the EAP response; `None` if its form is wrong.
@@ -84,7 +102,9 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
     let (mut asked_again, mut synchronised, mut unconfirmed, mut keys_in_use) =
         (false, false, false, 0);
     loop {
-        match (ask(ue, &challenge.method, ngksi).await?, &challenge.method) {
+        let answer =
+            ask(ue, &challenge.method, ngksi).await.inspect_err(|_| challenge.abandon())?;
+        match (answer, &challenge.method) {
             (Answer::Response(res_star, _), Method::FiveGAka(vector)) => {
                 match confirm(ue, &challenge, vector, res_star).await? {
                     Confirmed::Success(k_seaf) => return keys(ue, &k_seaf, ngksi, None),
@@ -127,6 +147,7 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                 // The home network resynchronises to the UE's sequence number (TS 33.501,
                 // 6.1.3.3.2).
                 synchronised = true;
+                challenge.abandon();
                 let resynchronisation =
                     ResynchronizationInfo { rand: vector.rand, auts: Hex(auts) };
                 challenge = self::challenge(ue, Some(resynchronisation)).await?;
@@ -141,6 +162,7 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                 // The 5G-GUTI may belong to another UE: ask for the SUCI (TS 24.501, 5.4.1.3.7 c,
                 // d).
                 asked_again = true;
+                challenge.abandon();
                 identification::ask(ue).await?;
                 challenge = self::challenge(ue, None).await?;
             }
@@ -149,6 +171,7 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                 ngksi = (ngksi + 1) % 7;
             }
             (Answer::Failure(cause, _), _) => {
+                challenge.abandon();
                 let cause = cause.map(GmmCause::as_u8);
                 if let Some(suppressed) =
                     martlet_log_limit::line("challenge_refused", ue.gnb_address())
