@@ -50,10 +50,12 @@ impl AmfCallback for Amf {
             pdu_session_id.parse().map_err(|_| unknown("PDU session identity", pdu_session_id))?;
         let number = number.parse().map_err(|_| unknown("number of a session context", number))?;
         let ue = self.find(supi)?;
+        let session = (psi, number);
         let is_known = body.status_info.resource_status == ResourceStatus::Released
-            || self.tables.summary(ue.number).is_some_and(|ue| ue.sessions.contains(&psi));
+            || self.tables.summary(ue.number).is_some_and(|ue| ue.sessions.contains(&session));
         ue.send(Event::SessionStatus { psi, number, notification: body.into() })?;
-        // The SMF may have a session that this AMF has lost, or never known.
+        // The SMF may have a session that this AMF has lost, or never known. A newer session with
+        // the same identity has another number.
         match is_known {
             true => Ok(()),
             false => Err(Problem::new(404, "CONTEXT_NOT_FOUND")

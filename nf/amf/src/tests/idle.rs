@@ -9,10 +9,12 @@ use martlet_nas::Plmn;
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
 use martlet_ran::{Gnb, Ue, UeConfig};
 use martlet_sbi_api::common::GlobalRanNodeId;
+use martlet_sbi_api::namf_callback::AmfCallback;
 use martlet_sbi_api::namf_communication::{
     N1N2MessageTransferCause, NgapIeType, TransferReason, UeContextTransferStatus,
     UeRegStatusUpdateReqData,
 };
+use martlet_sbi_api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification, StatusInfo};
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -169,6 +171,21 @@ async fn what_cannot_be_transferred_is_refused() {
         .await
         .unwrap_err();
     assert_eq!((left.status(), left.cause()), (404, "CONTEXT_NOT_FOUND"));
+}
+
+#[tokio::test]
+async fn the_amf_does_not_know_a_former_session_with_the_identity_of_a_new_one() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let _ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+    core.wait_for((1, 1, 0)).await;
+    let handle = core.amf.find(SUPI).unwrap();
+    let (_, number) = core.amf.tables.summary(handle.number).unwrap().sessions[0];
+    for (number, expected) in [(number, Ok(())), (number - 1, Err(404))] {
+        let body = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Updated));
+        let answer = core.amf.sm_context_status_notify(SUPI, "1", &number.to_string(), body).await;
+        assert_eq!(answer.map_err(|problem| problem.status()), expected, "session {number}");
+    }
 }
 
 #[tokio::test]

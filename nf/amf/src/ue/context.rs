@@ -320,7 +320,7 @@ impl Ue {
             registering: self.is_registering(),
             can_be_paged: self.can_be_paged(),
             gnb: self.connection.as_ref().map(|connection| connection.gnb.shared_label()),
-            sessions: self.sessions.keys().copied().collect(),
+            sessions: self.sessions.iter().map(|(psi, own)| (*psi, own.number)).collect(),
             lpp: self.positioning.lpp,
             lcs_upp: self.positioning.lcs_upp,
             cell: self.connection.as_ref().map(|connection| connection.location),

@@ -25,7 +25,8 @@ pub(crate) struct Summary {
     /// The UE can be paged while it is idle.
     pub can_be_paged: bool,
     pub gnb: Option<Arc<str>>,
-    pub sessions: Box<[u8]>,
+    /// Identity and number of each PDU session.
+    pub sessions: Box<[(u8, u64)]>,
     /// LPP in NAS.
     pub lpp: bool,
     /// Positioning over the user plane.
@@ -41,8 +42,14 @@ impl Summary {
     pub fn status(&self) -> Option<serde_json::Value> {
         let supi = self.supi.as_ref()?;
         Some(serde_json::json!({
-            "supi": supi, "state": self.state(), "gnb": self.gnb, "sessions": self.sessions,
+            "supi": supi, "state": self.state(), "gnb": self.gnb,
+            "sessions": self.session_ids().collect::<Vec<_>>(),
         }))
+    }
+
+    /// The identities of the PDU sessions.
+    pub fn session_ids(&self) -> impl Iterator<Item = u8> {
+        self.sessions.iter().map(|(psi, _)| *psi)
     }
 
     /// Whether an operator sees another state, gNB or other sessions than in `other`.
@@ -50,7 +57,7 @@ impl Summary {
         self.supi != other.supi
             || self.state() != other.state()
             || self.gnb != other.gnb
-            || self.sessions != other.sessions
+            || !self.session_ids().eq(other.session_ids())
     }
 
     /// The state of registration and connection.
@@ -603,7 +610,7 @@ mod tests {
         reports("registered", true);
         tables.set_summary(1, Summary { can_be_paged: true, ..connected.clone() });
         reports("nothing that is shown", false);
-        tables.set_summary(1, Summary { sessions: Box::new([1]), ..connected.clone() });
+        tables.set_summary(1, Summary { sessions: Box::new([(1, 7)]), ..connected.clone() });
         reports("a session", true);
         tables.set_summary(1, Summary { gnb: None, ..connected.clone() });
         reports("idle", true);

@@ -33,7 +33,8 @@ pub(crate) fn answer_at_once(
     if ue.registering {
         return Some(Err(registering()));
     }
-    let supi = ue.supi.as_ref().filter(|_| ue.registered && ue.sessions.contains(&psi))?;
+    let has_session = ue.session_ids().any(|own| own == psi);
+    let supi = ue.supi.as_ref().filter(|_| ue.registered && has_session)?;
     match (ue.gnb.is_some(), request.skip_ind == Some(true), ue.can_be_paged) {
         (true, _, _) => Some(Transfer::initiated()),
         (false, true, _) => Some(not_transferred()),
