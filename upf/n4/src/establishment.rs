@@ -60,14 +60,16 @@ impl N4 {
             let why = "the association is about to be released";
             return Err(RuleError::other(Cause::REJECTED, why).into());
         }
-        if self.sessions.len() >= self.settings.sessions {
+        let peer = cp_address(&request.cp_fseid);
+        let same = self.by_cp.get(peer, &request.cp_fseid.seid);
+        let stale = same.filter(|seid| self.is_stale(*seid));
+        // A session that replaces a stale one is not an additional session.
+        if stale.is_none() && self.sessions.len() >= self.settings.sessions {
             return Err(RuleError::no_resources("the limit n4.sessions is reached").into());
         }
         // A late retransmission does not create a second session.
-        let peer = cp_address(&request.cp_fseid);
-        let same = self.by_cp.get(peer, &request.cp_fseid.seid);
         let mut unreported = Vec::new();
-        if let Some(stale) = same.filter(|seid| self.is_stale(*seid)) {
+        if let Some(stale) = stale {
             // The SMF restores it after it has set the association up again.
             unreported = self.remove_stale(stale, now);
         } else if same.is_some() {

@@ -46,6 +46,20 @@ fn sessions_outlive_another_setup_by_the_same_smf() {
     smf.delete(other.0);
 }
 
+#[test]
+fn a_full_upf_accepts_a_restored_session() {
+    let mut smf = Smf::with(|config| config.n4.sessions = 1);
+    smf.associate(1);
+    let (stale, _) = smf.establish(establishment());
+    assert_eq!(smf.associate(1).cause, Cause::ACCEPTED);
+    // A session of another UE would be one more.
+    let additional = smf.try_establish(other_session());
+    assert_eq!((additional.cause, smf.n4.counts().0), (Cause::NO_RESOURCES_AVAILABLE, 1));
+    let (restored, _) = smf.establish(establishment());
+    assert_ne!(restored, stale);
+    assert_eq!(smf.n4.counts(), (1, 1));
+}
+
 /// A session of another UE.
 fn other_session() -> SessionEstablishmentRequest {
     let mut request = another(CP_SEID + 1);
