@@ -12,10 +12,10 @@ use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -107,15 +107,26 @@ fn named(file: &Path, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{}: {error}", file.display()))
 }
 
-/// Creates a file (mode 0600) to which processes write with [`join`], an interface each.
+/// Creates a file (mode 0600) to which processes write with [`join`], an interface each. An
+/// existing file is replaced, and gets this mode.
 ///
 /// # Errors
-/// The file cannot be written.
+/// The file cannot be written, or belongs to another user and others can read it.
 pub fn create(file: &Path, interfaces: &[&str]) -> std::io::Result<()> {
     let begin = blocks(interfaces)?;
     let mut open = OpenOptions::new();
-    let opened = open.write(true).create(true).truncate(true).mode(0o600).open(file);
-    opened.and_then(|mut open| open.write_all(begin.get_ref())).map_err(|error| named(file, &error))
+    open.write(true).create(true).truncate(true).mode(0o600);
+    let write = || -> std::io::Result<()> {
+        let mut opened = open.open(file)?;
+        // A file that exists keeps its mode. A pipe or a device has no content to protect. A
+        // confined process does not change the mode of the file that it created at its start.
+        let existing = opened.metadata()?;
+        if existing.is_file() && existing.mode() & 0o077 != 0 {
+            opened.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        opened.write_all(begin.get_ref())
+    };
+    write().map_err(|error| named(file, &error))
 }
 
 /// Starts capturing to a new file (mode 0600); with `decipher` N1 too.
@@ -257,4 +268,23 @@ pub(crate) fn as_http(at: Option<SocketAddr>, exchange: &Exchange<'_>) -> (Vec<u
         http::StatusCode::from_u16(exchange.status).ok().and_then(|code| code.canonical_reason());
     let head = format!("HTTP/1.1 {} {}\r\n", exchange.status, reason.unwrap_or(""));
     (request, body(head, &exchange.response))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_existing_file_gets_the_mode_of_a_new_one() {
+        let name = format!("martlet-capture-{}.pcapng", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        std::fs::write(&file, "a longer capture of before ".repeat(100)).unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
+        create(&file, &["martlet"]).unwrap();
+        let (mode, content) =
+            (std::fs::metadata(&file).unwrap().mode() & 0o777, std::fs::read(&file).unwrap());
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(mode, 0o600, "{mode:o}");
+        assert_eq!(content, *blocks(&["martlet"]).unwrap().get_ref());
+    }
 }
