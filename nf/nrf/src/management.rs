@@ -249,17 +249,17 @@ impl NfManagement for Nrf {
     }
 
     async fn remove_subscription(&self, subscription_id: &str) -> Result<(), Problem> {
-        let removed = {
+        {
             let mut state = self.state();
+            if state.subscriptions.get(subscription_id).is_none() {
+                return Err(no_subscription(subscription_id));
+            }
             let owner = state.subscriptions.owner(subscription_id);
             check_subscription_owner(peer_certificate().as_deref(), owner)?;
-            state.subscriptions.remove(subscription_id)
-        };
-        self.persist_subscription(subscription_id);
-        match removed {
-            true => Ok(()),
-            false => Err(no_subscription(subscription_id)),
+            state.subscriptions.remove(subscription_id);
         }
+        self.persist_subscription(subscription_id);
+        Ok(())
     }
 }
 

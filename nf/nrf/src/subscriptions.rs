@@ -128,8 +128,8 @@ impl Subscriptions {
         }
     }
 
-    pub fn remove(&mut self, id: &str) -> bool {
-        self.held.remove(id).is_some()
+    pub fn remove(&mut self, id: &str) {
+        self.held.remove(id);
     }
 
     pub fn len(&self) -> usize {

@@ -371,7 +371,9 @@ fn attack_subscription_sends_notifications_to_the_oam_port() {
         let other = folder.holder("pcf")?.management()?;
         expect(other.remove_subscription(&id).await, 403, "REQUEST_NOT_ALLOWED")?;
         let removed = management.remove_subscription(&id).await;
-        removed.map_err(|problem| anyhow::anyhow!("{problem}"))
+        removed.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        // A subscription that was removed, or has expired, has no owner.
+        expect(management.remove_subscription(&id).await, 404, "SUBSCRIPTION_NOT_FOUND")
     });
 }
 
