@@ -31,12 +31,13 @@ impl Replays {
     /// Begins a request, or returns the response of the same one before.
     pub fn begin(&self, key: &str, request: &[u8]) -> Result<Option<Response>, Failure> {
         let mut all = self.all();
-        while all.front().is_some_and(|replay| replay.at.elapsed() > RETENTION)
-            || all.len() >= MAX_REPLAYS
-        {
+        while all.front().is_some_and(|replay| replay.at.elapsed() > RETENTION) {
             all.pop_front();
         }
         let Some(known) = all.iter().find(|replay| replay.key == key) else {
+            if all.len() >= MAX_REPLAYS {
+                all.pop_front();
+            }
             let replay = Replay {
                 key: key.into(),
                 request: request.into(),
@@ -81,5 +82,28 @@ impl Replays {
             (None, Some(at)) => drop(all.remove(at)),
             (_, None) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_key_removes_no_response() {
+        let replays = Replays::default();
+        let begin = |n: usize| replays.begin(&n.to_string(), b"request");
+        let is_replayed = |n: usize| matches!(begin(n), Ok(Some(_)));
+        for n in 0..MAX_REPLAYS {
+            assert!(matches!(begin(n), Ok(None)), "request {n}");
+            let response = (StatusCode::CREATED, HeaderMap::new(), Bytes::new());
+            replays.end(&n.to_string(), Some(response));
+        }
+        // The oldest one and the next, again and again.
+        assert!([0, 1, 0, 1].into_iter().all(is_replayed));
+        // A new key takes the slot of the oldest one.
+        assert!(matches!(begin(MAX_REPLAYS), Ok(None)));
+        assert!(is_replayed(1));
+        assert!(matches!(begin(0), Ok(None)));
     }
 }
