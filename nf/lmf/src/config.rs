@@ -55,6 +55,8 @@ pub struct UserPlaneConfig {
     pub write_certificate: Option<PathBuf>,
     /// Maximum number of channels, bound to a UE or not.
     pub max_connections: usize,
+    /// Maximum number of channels from one source address: an IPv4 address, or a /64 prefix.
+    pub max_connections_per_address: usize,
     /// Bytes of uplink payloads that are buffered per UE until its connection is established.
     pub early_bytes: usize,
     /// Real-time properties of the LMF's process. The start fails if one cannot be set.
@@ -130,6 +132,7 @@ impl Default for UserPlaneConfig {
             key: None,
             write_certificate: None,
             max_connections: 10_000,
+            max_connections_per_address: 32,
             early_bytes: 262_144,
             realtime: RealtimeConfig::default(),
         }
@@ -187,6 +190,12 @@ impl LmfConfig {
             findings.push(Finding::new(
                 "user_plane.mtu",
                 "QUIC needs an MTU of at least 1280: write 1400",
+            ));
+        }
+        if user_plane.max_connections_per_address == 0 {
+            findings.push(Finding::new(
+                "user_plane.max_connections_per_address",
+                "with 0 every UE is rejected: write 32",
             ));
         }
         if user_plane.kinds().is_none() {

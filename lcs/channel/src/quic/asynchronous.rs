@@ -445,6 +445,11 @@ impl Incoming {
         Ok(quic)
     }
 
+    /// The UE's address and port.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
     /// Refuses the connection (CONNECTION_REFUSED).
     pub fn refuse(mut self) {
         let Some(incoming) = self.incoming.take() else { return };

@@ -1,4 +1,5 @@
 //! The listener for UEs' channels: TLS over TCP and QUIC over UDP, on the same port number.
+use super::channel_limits::ChannelLimits;
 use super::command::{ChannelCommand, Command};
 use super::transport;
 use crate::config::UserPlaneConfig;
@@ -10,11 +11,10 @@ use martlet_lcs_channel::{
 use martlet_lcs_protocol::ChannelId;
 use martlet_nf::{Shutdown, StartError};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 /// Time limit of a handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Listener {
     tls: Option<(Kind, TcpListener, Engines)>,
     quic: Option<(Kind, AsyncListener)>,
-    connections: Arc<Semaphore>,
+    limits: ChannelLimits,
 }
 
 /// A connection before its handshake.
@@ -129,27 +129,26 @@ impl Listener {
             reason = config.channel_reason(),
             "listening for UEs"
         );
-        Ok(Listener { tls, quic, connections: Arc::new(Semaphore::new(config.max_connections)) })
+        let limits = ChannelLimits::new(config.max_connections, config.max_connections_per_address);
+        Ok(Listener { tls, quic, limits })
     }
 
-    /// The next connection.
-    async fn next(&mut self) -> Result<PendingConnection, ChannelError> {
+    /// The next connection, and its source address.
+    async fn next(&mut self) -> Result<(SocketAddr, PendingConnection), ChannelError> {
         let Listener { tls, quic, .. } = self;
         let tls = async {
             match tls {
-                Some((kind, listener, engines)) => listener
-                    .accept()
-                    .await
-                    .map(|(stream, _)| PendingConnection::Tls(*kind, stream, engines.clone())),
+                Some((kind, listener, engines)) => listener.accept().await.map(|(stream, peer)| {
+                    (peer, PendingConnection::Tls(*kind, stream, engines.clone()))
+                }),
                 None => std::future::pending().await,
             }
         };
         let quic = async {
             match quic {
-                Some((kind, listener)) => listener
-                    .accept()
-                    .await
-                    .map(|incoming| PendingConnection::Quic(*kind, incoming.into())),
+                Some((kind, listener)) => listener.accept().await.map(|incoming| {
+                    (incoming.peer(), PendingConnection::Quic(*kind, incoming.into()))
+                }),
                 None => std::future::pending().await,
             }
         };
@@ -167,7 +166,7 @@ impl Listener {
                 () = shutdown.wait() => return,
                 pending = self.next() => pending,
             };
-            let pending = match pending {
+            let (peer, pending) = match pending {
                 Ok(pending) => pending,
                 Err(error) => {
                     if let Some(suppressed) = martlet_log_limit::line("lcs_accept", 0) {
@@ -180,10 +179,13 @@ impl Listener {
                     continue;
                 }
             };
-            let Ok(permit) = self.connections.clone().try_acquire_owned() else {
-                metrics::rejected("too_many_channels");
-                pending.reject();
-                continue;
+            let admitted = match self.limits.admit(peer.ip()) {
+                Ok(admitted) => admitted,
+                Err(limit) => {
+                    metrics::rejected(limit.reason());
+                    pending.reject();
+                    continue;
+                }
             };
             let (connections, channel) =
                 (connections.clone(), ChannelId(NEXT.fetch_add(1, Ordering::Relaxed)));
@@ -199,7 +201,7 @@ impl Listener {
                     }
                 }
                 let _ = connections.send(Command::ChannelClosed { channel }).await;
-                drop(permit);
+                drop(admitted);
             });
         }
     }

@@ -1,5 +1,6 @@
 //! Positioning over the user plane (TS 24.572): the listener for UEs' channels, and the task that
 //! owns their connections.
+mod channel_limits;
 mod command;
 mod connections;
 mod listener;

@@ -104,3 +104,34 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
         Ok(())
     });
 }
+
+#[test]
+fn one_address_leaves_channels_for_ues() {
+    in_namespace(|| async {
+        let testbed = Testbed::start(Sbi::Local, |config| {
+            config.lmf.user_plane.max_connections_per_address = 2;
+        })
+        .await?;
+        let (_ue, _positioning) = testbed.ue(1, place(120.0, 140.0), true, true).await?;
+        let rejected =
+            || metric("martlet_lmf_rejected_total", &[("reason", "too_many_channels_per_address")]);
+        let before = rejected();
+        // Both hold their slots until the time limit of the handshake.
+        let held = apart(|| {
+            let held = [TcpStream::connect(lmf_address())?, TcpStream::connect(lmf_address())?];
+            let mut surplus = TcpStream::connect(lmf_address())?;
+            surplus.set_read_timeout(Some(LIMIT))?;
+            let closed = match surplus.read(&mut [0]) {
+                Ok(length) => length == 0,
+                Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+            };
+            ensure!(closed, "the third connection of an address is open");
+            Ok(held)
+        })
+        .await?;
+        ensure!(rejected() > before, "the third connection of an address is not counted");
+        testbed.locate(1).await?;
+        drop(held);
+        Ok(())
+    });
+}
