@@ -1,5 +1,6 @@
 //! NF sets: a member is killed, and another one takes its contexts over (TS 23.501, 5.21 and 5.22;
 //! TS 29.500, 6.12).
+use crate::rolling::martlet;
 use crate::{
     MARTLET, Site, deregister_all, gnb_at, gnb_config, kill_process, status_of, ue, until,
 };
@@ -359,15 +360,22 @@ pub struct TwoSmfs {
 
 /// Starts them.
 pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
+    two_smfs_with(site, "", "").await
+}
+
+/// The same with further lines of both SMFs, and with further sections of the core.
+async fn two_smfs_with(site: &Site, of_smfs: &str, of_core: &str) -> Result<TwoSmfs> {
     // The other SMF has a better priority, so the core's own is not selected.
     let set = |member: u8, pool: &str, priority: u8| {
         format!(
             "smf:\n  set: {{ id: \"1\", member: {member}, priority: {priority} }}\n  dnns: [{{ \
-             name: internet, pool: {pool} }}]\n"
+             name: internet, pool: {pool} }}]\n{of_smfs}"
         )
     };
     let common = std::fs::read_to_string(site.config())?;
-    let own = set(1, "10.45.0.0/17", 10) + "upf:\n  n4: { allow: [127.0.0.7/32, 127.0.0.28/32] }\n";
+    let own = set(1, "10.45.0.0/17", 10)
+        + "upf:\n  n4: { allow: [127.0.0.7/32, 127.0.0.28/32] }\n"
+        + of_core;
     let core = start_split(site, &own)?;
     let more = set(2, "10.45.128.0/17", 1)
         + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
@@ -436,6 +444,50 @@ async fn smf_takeover(site: &Site) -> Result<()> {
     deregister_all(&core, &[&active, &idle, &third]).await?;
     gnb.shutdown().await;
     core.stop()
+}
+
+/// The CHF requests reauthorization from the SMF that has taken the session over, once that has
+/// reported usage.
+async fn charged_smf_takeover(site: &Site) -> Result<()> {
+    let charging = "  charging: { mode: online }\n";
+    let chf = "chf: { enabled: true, quota: 1000000, grant: 4000, threshold_percent: 50 }\n";
+    let TwoSmfs { core, other, .. } = two_smfs_with(site, charging, chf).await?;
+    let gnb = gnb_at(1, "127.0.0.5:38412").await?;
+    let charged = ue(&gnb, 1)?;
+    with_sessions(&[&charged]).await?;
+    // Changes within the flush interval are lost.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    other.kill()?;
+    until(&core, "smf", "it has taken over the session", |smf| smf["sessions"] == 1).await?;
+
+    let socket = site.0.join("oam-chf.sock").display().to_string();
+    let reports = || {
+        let shown = martlet(&["charging", "--json", "--at", &socket])?;
+        let shown: serde_json::Value = serde_json::from_str(&shown)?;
+        shown["records"][0]["reports"].as_u64().with_context(|| format!("no record: {shown}"))
+    };
+    let before = reports()?;
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(30);
+    while reports()? == before {
+        ensure!(tokio::time::Instant::now() < give_up, "the SMF has not reported usage");
+        reaches(&charged, 1, GATEWAY).await?;
+    }
+    // Without traffic, the next report is that of a reauthorization.
+    let before = reports()?;
+    martlet(&["charging", "--at", &socket, "001010000000001", "--set", "2000000"])?;
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    while reports()? == before {
+        ensure!(tokio::time::Instant::now() < give_up, "the CHF has not notified the SMF");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    deregister_all(&core, &[&charged]).await?;
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn the_chf_notifies_the_smf_that_took_a_session_over() {
+    over_sqlite("smf-set-charging", 1, charged_smf_takeover);
 }
 
 #[test]

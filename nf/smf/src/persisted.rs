@@ -193,9 +193,9 @@ pub fn session(
         let pcf = PcfSmPolicyControlClient::new(peer(root));
         PolicyAssociation { pcf, id }
     });
-    let charging = stored
-        .charging
-        .map(|charging| Box::new(SessionCharging::restored(smf, &stored.supi, charging)));
+    let charging = stored.charging.map(|charging| {
+        Box::new(SessionCharging::restored(smf, &stored.supi, charging, taken_over))
+    });
     let client = AmfCommunicationClient::new(peer(stored.amf));
     let connection = match stored.gnb {
         Some(gnb) if stored.active => UpConnection::Activated(gnb),

@@ -131,14 +131,21 @@ pub struct ChargingState {
     /// The user and the access, which each request names.
     #[serde(default, skip_serializing_if = "ChargedAccess::is_empty")]
     pub access: ChargedAccess,
+    /// The CHF has the notification URI of the SMF that failed: the next update has this one's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub renews_notify_uri: bool,
 }
 
 impl ChargingState {
-    /// The state for the process that restores it. Its requests have numbers that the former
-    /// process did not use: a CHF takes a request with a known number for a repetition, and does
-    /// not count its usage.
-    pub fn restored(self) -> Self {
-        ChargingState { sequence: self.sequence.saturating_add(UNSTORED_REQUESTS), ..self }
+    /// The state for the process that restores it; `taken_over` from another SMF of the set or not.
+    /// Its requests have numbers that the former process did not use: a CHF takes a request with a
+    /// known number for a repetition, and does not count its usage.
+    pub fn restored(self, taken_over: bool) -> Self {
+        ChargingState {
+            sequence: self.sequence.saturating_add(UNSTORED_REQUESTS),
+            renews_notify_uri: self.renews_notify_uri || taken_over,
+            ..self
+        }
     }
 
     /// The grant for a rating group.
@@ -223,9 +230,19 @@ mod tests {
     #[test]
     fn a_restored_session_uses_no_sequence_number_again() {
         let stored = ChargingState { id: "7".into(), sequence: 4, ..ChargingState::default() };
-        let restored = stored.clone().restored();
+        let restored = stored.clone().restored(false);
         assert!(restored.sequence >= stored.sequence + UNSTORED_REQUESTS);
         assert_eq!(ChargingState { sequence: stored.sequence, ..restored }, stored);
+    }
+
+    #[test]
+    fn a_session_that_was_taken_over_renews_its_notification_uri() {
+        let taken_over = ChargingState::default().restored(true);
+        // Also after a restart of the SMF that took it over.
+        let text = serde_json::to_string(&taken_over).unwrap();
+        let again = serde_json::from_str::<ChargingState>(&text).unwrap().restored(false);
+        assert!(taken_over.renews_notify_uri && again.renews_notify_uri);
+        assert!(!ChargingState::default().restored(false).renews_notify_uri);
     }
 
     #[test]

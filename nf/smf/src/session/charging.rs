@@ -21,9 +21,14 @@ impl SessionCharging {
         (self.chf.peer().root().clone(), self.state.clone())
     }
 
-    /// Restores the persisted form.
-    pub fn restored(smf: &Smf, supi: &Supi, (root, state): PersistedCharging) -> Self {
-        let peer = smf.context.peer_at(root).about(supi);
-        SessionCharging { chf: ChfConvergedChargingClient::new(peer), state: state.restored() }
+    /// Restores the persisted form; `taken_over` from another SMF of the set or not.
+    pub fn restored(
+        smf: &Smf,
+        supi: &Supi,
+        (root, state): PersistedCharging,
+        taken_over: bool,
+    ) -> Self {
+        let chf = ChfConvergedChargingClient::new(smf.context.peer_at(root).about(supi));
+        SessionCharging { chf, state: state.restored(taken_over) }
     }
 }

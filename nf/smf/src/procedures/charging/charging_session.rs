@@ -109,8 +109,7 @@ async fn request_creation(session: &mut Session, access: &AccessInfo) -> Result<
     }
     let report = UsageReport { requested: state.groups(), ..UsageReport::default() };
     let mut request = request(session, &state, report);
-    request.notify_uri =
-        Some(format!("{}/nsmf-callback/v1/charging/{}", context.api_root(), session.reference));
+    request.notify_uri = Some(notify_uri(session));
     let created = chf.post_chargingdata(request).await?;
     state.id = created.location.rsplit('/').next().unwrap_or_default().to_string();
     let groups = state.groups();
@@ -118,6 +117,12 @@ async fn request_creation(session: &mut Session, access: &AccessInfo) -> Result<
     session.charging = Some(Box::new(SessionCharging { chf, state }));
     request_left_out(session, left_out, &groups).await;
     Ok(session.charging.as_ref().is_none_or(|charging| !charging.state.grant(None).denied))
+}
+
+/// Where the CHF requests reauthorization of a session.
+fn notify_uri(session: &Session) -> String {
+    let root = session.smf.context.api_root();
+    format!("{root}/nsmf-callback/v1/charging/{}", session.reference)
 }
 
 /// Requests quota again for rating groups that a response leaves out, if their usage was not in the
@@ -291,8 +296,13 @@ async fn report_usage(session: &mut Session, report: UsageReport) -> Option<BTre
     let started = Instant::now();
     charging.state.sequence += 1;
     let requested = report.requested.clone();
-    let request = request(session, &charging.state, report);
+    let mut request = request(session, &charging.state, report);
+    request.notify_uri = charging.state.renews_notify_uri.then(|| notify_uri(session));
     let response = charging.chf.update_chargingdata(&charging.state.id, request).await;
+    // A CHF that rejects the URI gets the next usage without it.
+    if response.as_ref().err().is_none_or(|problem| problem.transport.is_none()) {
+        charging.state.renews_notify_uri = false;
+    }
     let smf = &session.smf;
     let left_out = match &response {
         Ok(response) => apply_grants(&mut charging.state, smf, &charging.chf, &requested, response),
