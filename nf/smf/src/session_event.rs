@@ -56,4 +56,6 @@ pub enum SessionEvent {
     SecurityNotEnforced,
     /// Another SMF of the set has taken the session over.
     TakenOver,
+    /// The user plane was lost outside of an event. The session is released.
+    UserPlaneLost,
 }

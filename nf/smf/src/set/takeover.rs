@@ -117,6 +117,9 @@ pub async fn adopt(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Option<Sessi
         let result = if session.user_plane.is_lost() { "lost" } else { "ok" };
         metrics::procedure("set_takeover", result, started);
         session.persist();
+        if session.user_plane.is_lost() {
+            session.send_to_self(SessionEvent::UserPlaneLost);
+        }
         session.run().await;
     });
     Some(handle)

@@ -170,7 +170,8 @@ impl Session {
             SessionEvent::UpfReturned => upf_return::schedule(self),
             SessionEvent::ForwardingTimeout => forwarding_release::timeout(self).await,
             SessionEvent::OutOfServiceArea => intermediate_upf::follow_ue(self).await,
-            SessionEvent::TakenOver => {}
+            // The session was dropped before, or is released after the event.
+            SessionEvent::TakenOver | SessionEvent::UserPlaneLost => {}
         }
         true
     }
