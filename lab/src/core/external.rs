@@ -199,8 +199,8 @@ pub(crate) struct ExternalCore(Option<StartedProgram>);
 
 impl ExternalCore {
     /// Starts the core, if a program does that, and adds its subscribers. The output of the
-    /// programs is in `external.log` and `provision.log` in the folder, which is emptied before: the
-    /// database of an earlier run has the same subscribers.
+    /// programs is in `external.log` and `provision.log` in the folder, which is emptied before:
+    /// the database of an earlier run has the same subscribers.
     pub(crate) fn start(args: &ExternalArgs, subscribers: u64, folder: &Path) -> Result<Self> {
         if folder.exists() {
             std::fs::remove_dir_all(folder)?;

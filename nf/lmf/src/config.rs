@@ -55,7 +55,8 @@ pub struct UserPlaneConfig {
     pub write_certificate: Option<PathBuf>,
     /// Maximum number of channels, bound to a UE or not.
     pub max_connections: usize,
-    /// Maximum number of channels from one source address: an IPv4 address, or a /64 prefix.
+    /// Maximum number of channels from one source address: an IPv4 address, or a /64 prefix. UEs
+    /// behind a NAT share an address.
     pub max_connections_per_address: usize,
     /// Bytes of uplink payloads that are buffered per UE until its connection is established.
     pub early_bytes: usize,
@@ -132,7 +133,7 @@ impl Default for UserPlaneConfig {
             key: None,
             write_certificate: None,
             max_connections: 10_000,
-            max_connections_per_address: 32,
+            max_connections_per_address: 1000,
             early_bytes: 262_144,
             realtime: RealtimeConfig::default(),
         }
@@ -195,7 +196,7 @@ impl LmfConfig {
         if user_plane.max_connections_per_address == 0 {
             findings.push(Finding::new(
                 "user_plane.max_connections_per_address",
-                "with 0 every UE is rejected: write 32",
+                "with 0 every UE is rejected: write 1000",
             ));
         }
         if user_plane.kinds().is_none() {

@@ -53,8 +53,8 @@ pub struct HttpBinding {
 }
 
 /// Connections that a producer may close before it processes a request. Closing an idle connection
-/// is no failure of the producer, so these do not count as retries. Some producers close connections
-/// that are idle for a millisecond, while other requests are on the way (free5GC's).
+/// is no failure of the producer, so these do not count as retries. Some producers close a
+/// connection that is idle for a millisecond, while other requests are on the way (free5GC's).
 const CLOSED_CONNECTIONS: u32 = 4;
 /// From this number of closed connections on, a request gets a connection of its own: on one that
 /// is shared, the end of another request can be the reason to close it.

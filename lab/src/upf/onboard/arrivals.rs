@@ -8,9 +8,9 @@ pub const QUEUE: u64 = 256;
 /// Frames that are taken at once, as by a poll of the kernel (NAPI).
 const POLL: u64 = 64;
 /// The longest time between two looks at an empty queue, as by an interface that coalesces its
-/// interrupts. It is that of [`POLL`] frames at the lowest load of the study: wake-ups of the threads
-/// cost some 100 µs of a virtual machine's CPU time, as much as ten frames or more, and their
-/// number has to grow with the load. A wake-up every 8 ms would use half of an emulated board's
+/// interrupts. It is that of [`POLL`] frames at the lowest load of the study: a wake-up of the
+/// threads costs a virtual machine as much CPU time as ten frames or more, so the number of
+/// wake-ups has to grow with the load. A wake-up every 8 ms would use half of an emulated board's
 /// share at any load.
 const COALESCING: Duration = Duration::from_millis(50);
 
