@@ -288,9 +288,6 @@ fn certificate_holder_replaces_the_udm(sbi: Sbi, folder: &'static str) {
         let suspended = JsonPatch(vec![suspended]);
         let patched = management.update_nf_instance(&id, suspended).await;
         expect(patched, 403, "REQUEST_NOT_ALLOWED")?;
-        // The functions of the core have subscribed to each other's status.
-        let unsubscribed = management.remove_subscription("1").await;
-        expect(unsubscribed, 403, "REQUEST_NOT_ALLOWED")?;
         // A false UDM, and an LMF at an address that is not the certificate's.
         let false_udm = management.register_nf_instance(OWN, profile_of(OWN, NfType::Udm)?).await;
         expect(false_udm, 403, "REQUEST_NOT_ALLOWED")?;
