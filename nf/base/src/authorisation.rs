@@ -42,7 +42,8 @@ pub fn may_read_status(consumer: &NfType) -> bool {
 fn consumers(service: &str) -> Option<&'static [NfType]> {
     Some(match service {
         "nudr-dr" => &[NfType::Udm, NfType::Pcf, NfType::Nef],
-        "nudm-sdm" | "nudm-uecm" => &[NfType::Amf, NfType::Smf],
+        "nudm-sdm" => &[NfType::Amf, NfType::Smf],
+        "nudm-uecm" => &[NfType::Amf, NfType::Smf, NfType::Lmf],
         "nudm-ueau" => &[NfType::Ausf],
         "nausf-auth" => &[NfType::Amf],
         "namf-comm" => &[NfType::Amf, NfType::Smf, NfType::Lmf, NfType::Pcf],

@@ -41,6 +41,8 @@ impl LmfLocation for Lmf {
                 "positioning over the user plane is disabled: see lmf.user_plane.enabled",
             ));
         }
+        // The request does not name the AMF, which may be another one than before.
+        self.shared.set_serving_amf(&ue, None);
         match body.lcs_up_connection_ind {
             Some(LcsUpConnectionInd::Termination) => {
                 self.shared.send_command(Command::Release { ue }).await

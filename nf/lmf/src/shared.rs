@@ -5,8 +5,8 @@ use crate::nrppa::Nrppa;
 use crate::user_plane::{Command, Supi, transport};
 use martlet_lcs_channel::Kind;
 use martlet_nf::{Criteria, NfContext};
-use martlet_sbi::{Multipart, Problem, content_type, path_segment};
-use martlet_sbi_api::common::RefToBinaryData;
+use martlet_sbi::{Multipart, Peer, Problem, content_type, path_segment};
+use martlet_sbi_api::common::{NfInstanceId, RefToBinaryData};
 use martlet_sbi_api::namf_communication::{
     AmfCommunicationClient, N1MessageClass, N1MessageContainer, N1N2MessageTransferReqData,
     UeN1N2InfoSubscriptionCreateData,
@@ -14,8 +14,13 @@ use martlet_sbi_api::namf_communication::{
 use martlet_sbi_api::namf_location::{AmfLocationClient, LocationType, RequestPosInfo};
 use martlet_sbi_api::nlmf_location::ExternalClientType;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use std::sync::Arc;
+use martlet_sbi_api::nudm_uecm::{FeaturesQuery, UdmUeContextManagementClient};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
+
+/// Maximum number of UEs whose AMF is remembered. Then all are forgotten, and looked up again.
+const MAX_SERVING_AMFS: usize = 100_000;
 
 /// The shared state.
 pub(crate) struct Shared {
@@ -27,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) nrppa: Nrppa,
     /// Sessions over NAS.
     pub(crate) control_plane: ControlPlaneSessions,
+    /// The AMF of each UE.
+    serving_amfs: Mutex<HashMap<Supi, NfInstanceId>>,
 }
 
 impl Shared {
@@ -41,19 +48,74 @@ impl Shared {
             connections,
             control_plane: ControlPlaneSessions::default(),
             nrppa: Nrppa::default(),
+            serving_amfs: Mutex::default(),
         })
     }
 
-    /// A client of any AMF, for non-UE requests.
-    pub(crate) async fn any_amf(&self) -> Result<AmfCommunicationClient, Problem> {
-        let amf = self.context.discover(NfType::Amf, "namf-comm", &Criteria::default()).await?;
-        Ok(AmfCommunicationClient::new(amf))
+    fn serving_amfs(&self) -> MutexGuard<'_, HashMap<Supi, NfInstanceId>> {
+        self.serving_amfs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client of the AMF, for requests about one UE.
-    pub(crate) async fn amf(&self, ue: &str) -> Result<AmfCommunicationClient, Problem> {
-        let amf = self.context.discover(NfType::Amf, "namf-comm", &Criteria::default()).await?;
-        Ok(AmfCommunicationClient::new(amf.about(ue)))
+    /// Records the AMF that serves a UE. None: it is looked up with the next request.
+    pub(crate) fn set_serving_amf(&self, ue: &Supi, amf: Option<NfInstanceId>) {
+        let mut all = self.serving_amfs();
+        let Some(amf) = amf else {
+            all.remove(ue);
+            return;
+        };
+        if all.len() >= MAX_SERVING_AMFS && !all.contains_key(ue) {
+            all.clear();
+        }
+        all.insert(ue.clone(), amf);
+    }
+
+    /// Nudm_UECM_Get: the AMF with which the UE is registered. None: the UDM knows none.
+    async fn registered_amf(&self, ue: &str) -> Option<NfInstanceId> {
+        let udm = self.context.discover(NfType::Udm, "nudm-uecm", &Criteria::default()).await;
+        let udm = UdmUeContextManagementClient::new(udm.ok()?.about(ue));
+        let registration = udm.get_3gpp_registration(ue, FeaturesQuery::default()).await;
+        registration.ok().map(|it| it.amf_instance_id)
+    }
+
+    /// A service of this AMF, or of any AMF if it is unknown or no longer registered: another
+    /// member of its set takes the UE over.
+    async fn amf_service(
+        &self,
+        amf: Option<NfInstanceId>,
+        api: &'static str,
+    ) -> Result<Peer, Problem> {
+        if let Some(id) = amf {
+            let serving = Criteria { nf_instance_id: Some(id), ..Default::default() };
+            if let Ok(amf) = self.context.discover(NfType::Amf, api, &serving).await {
+                return Ok(amf);
+            }
+        }
+        self.context.discover(NfType::Amf, api, &Criteria::default()).await
+    }
+
+    async fn serving_amf(&self, ue: &Supi) -> Result<Peer, Problem> {
+        let known = self.serving_amfs().get(ue).cloned();
+        let amf = match known {
+            Some(amf) => Some(amf),
+            None => {
+                let found = self.registered_amf(ue).await;
+                if found.is_some() {
+                    self.set_serving_amf(ue, found.clone());
+                }
+                found
+            }
+        };
+        self.amf_service(amf, "namf-comm").await
+    }
+
+    /// A client of the AMF that serves the UE, for requests about its gNBs.
+    pub(crate) async fn amf_of_gnbs(&self, ue: &Supi) -> Result<AmfCommunicationClient, Problem> {
+        self.serving_amf(ue).await.map(AmfCommunicationClient::new)
+    }
+
+    /// A client of the AMF that serves the UE, for requests about the UE.
+    pub(crate) async fn amf(&self, ue: &Supi) -> Result<AmfCommunicationClient, Problem> {
+        Ok(AmfCommunicationClient::new(self.serving_amf(ue).await?.about(ue)))
     }
 
     /// Sends a command to the task that owns the connections.
@@ -97,7 +159,7 @@ impl Shared {
 
     /// Namf_Location_ProvidePositioningInfo: the position of a UE, as a GMLC requests it.
     pub(crate) async fn locate(&self, supi: &str) -> Result<serde_json::Value, Problem> {
-        let amf = self.context.discover(NfType::Amf, "namf-loc", &Criteria::default()).await?;
+        let amf = self.amf_service(self.registered_amf(supi).await, "namf-loc").await?;
         let mut request = RequestPosInfo::new(
             ExternalClientType::PlmnOperatorServices,
             LocationType::CurrentLocation,

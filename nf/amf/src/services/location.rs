@@ -34,7 +34,7 @@ impl AmfLocation for Amf {
             Problem::new(403, "USER_UNKNOWN")
                 .detail(format!("the AMF does not know {ue_context_id}"))
         };
-        let handle = self.find(ue_context_id).map_err(|_| unknown())?;
+        let handle = self.find_in_set(ue_context_id).await.map_err(|_| unknown())?;
         let ue = self.tables.summary(handle.number).ok_or_else(unknown)?;
         let Some(supi) = ue.supi.filter(|_| ue.registered) else {
             return Err(Problem::new(403, "DETACHED_USER")

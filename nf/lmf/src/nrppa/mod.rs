@@ -77,12 +77,13 @@ impl Shared {
         self.amf(ue).await?.n1_n2_message_subscribe(ue, data).await.map(|_| ())
     }
 
-    /// Namf_Communication_NonUeN2InfoSubscribe: subscribes to non-UE-associated NRPPa messages.
-    async fn subscribe_to_gnbs(&self) -> Result<(), Problem> {
+    /// Namf_Communication_NonUeN2InfoSubscribe: subscribes to non-UE-associated NRPPa messages at
+    /// the UE's AMF.
+    async fn subscribe_to_gnbs(&self, ue: &Supi) -> Result<(), Problem> {
         let uri = format!("{}/nlmf-callback/v1/n2-messages", self.context.api_root());
         let mut data = NonUeN2InfoSubscriptionCreateData::new(N2InformationClass::NRPPa, uri);
         data.nf_id = Some(self.own_id()?);
-        self.any_amf().await?.non_ue_n2_info_subscribe(data).await.map(|_| ())
+        self.amf_of_gnbs(ue).await?.non_ue_n2_info_subscribe(data).await.map(|_| ())
     }
 
     /// Sends a UE-associated message to the UE's gNB.
@@ -112,10 +113,11 @@ impl Shared {
         Ok(pending.next(Instant::now() + self.nrppa_timeout()).await?.message)
     }
 
-    /// Sends a non-UE-associated request to these gNBs, or to all. Returns the responses that
-    /// arrive within `limit`, at most `answers`.
+    /// Sends a non-UE-associated request to these gNBs of the UE's AMF, or to all. Returns the
+    /// responses that arrive within `limit`, at most `answers`.
     async fn request_from_gnbs(
         self: &Arc<Self>,
+        ue: &Supi,
         gnbs: Option<Vec<GlobalRanNodeId>>,
         message: Message,
         answers: usize,
@@ -129,7 +131,7 @@ impl Shared {
         let mut request = N2InformationTransferReqData::new(self.container()?);
         request.global_ran_node_list = gnbs;
         let body = Multipart::new(request).part("n2", content_type::NGAP, bytes);
-        self.any_amf().await?.non_ue_n2_message_transfer(body).await?;
+        self.amf_of_gnbs(ue).await?.non_ue_n2_message_transfer(body).await?;
         let (mut received, until) = (Vec::new(), Instant::now() + limit);
         while received.len() < answers {
             match pending.next(until).await {

@@ -54,8 +54,8 @@ impl MultiRtt {
         serving: Option<&Ncgi>,
     ) -> Result<Vec<RangeMeasurement>, Problem> {
         let (ue, correlation) = (lpp.session().ue().clone(), lpp.session().identity().to_owned());
-        shared.subscribe_to_gnbs().await?;
-        let trps = nearest(&shared.trps(serving).await?, serving);
+        shared.subscribe_to_gnbs(&ue).await?;
+        let trps = nearest(&shared.trps(&ue, serving).await?, serving);
         if trps.len() < 3 {
             let known = trps.len();
             return Err(positioning_failed(format!(
@@ -130,16 +130,14 @@ impl MultiRtt {
         let asked: Vec<_> = gnbs
             .into_iter()
             .map(|gnb| {
-                let (shared, gnb) = (self.shared.clone(), gnb.clone());
+                let (shared, ue, gnb) = (self.shared.clone(), self.ue.clone(), gnb.clone());
                 let ids: Vec<i64> =
                     trps.iter().filter(|trp| trp.gnb == gnb).map(|trp| trp.id).collect();
                 let request = Message::MeasurementRequest(self.request(&ids).into());
                 let limit = shared.nrppa_timeout();
                 martlet_nf::spawn(async move {
-                    (
-                        gnb.clone(),
-                        shared.request_from_gnbs(Some(vec![gnb]), request, 1, limit).await,
-                    )
+                    let asked = Some(vec![gnb.clone()]);
+                    (gnb, shared.request_from_gnbs(&ue, asked, request, 1, limit).await)
                 })
             })
             .collect();

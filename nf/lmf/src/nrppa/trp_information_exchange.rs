@@ -3,6 +3,7 @@
 use super::trp_table::Trp;
 use super::{QUEUE, Received};
 use crate::Shared;
+use crate::user_plane::Supi;
 use martlet_lcs_position::GeoPoint;
 use martlet_nrppa::{
     GeographicalCoordinates, Message, NgRanAccessPointPosition,
@@ -22,6 +23,7 @@ impl Shared {
     /// The TRPs of all gNBs. Requests them again if they are outdated or lack the UE's cell.
     pub(super) async fn trps(
         self: &Arc<Self>,
+        ue: &Supi,
         serving: Option<&Ncgi>,
     ) -> Result<Arc<[Trp]>, Problem> {
         let serving =
@@ -41,7 +43,7 @@ impl Shared {
         let message = Message::TrpInformationRequest(request.into());
         // Only the AMF knows how many gNBs there are.
         let limit = Duration::from_millis(self.config.trp_information_timeout_ms.into());
-        let received = self.request_from_gnbs(None, message, QUEUE, limit).await?;
+        let received = self.request_from_gnbs(ue, None, message, QUEUE, limit).await?;
         let trps: Arc<[Trp]> =
             received.into_iter().flat_map(|received| self.trps_of(received)).collect();
         tracing::info!(trps = trps.len(), "TRP information received");

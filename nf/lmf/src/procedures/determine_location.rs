@@ -29,6 +29,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<Locati
         .as_ref()
         .ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("supi"))?;
     let ue: Supi = supi.as_str().into();
+    shared.set_serving_amf(&ue, input.amf_id.clone());
     let limit = input.max_resp_time.map_or(u64::MAX, |seconds| u64::from(seconds) * 1000);
     let limit = Duration::from_millis(limit.min(shared.config.lpp_timeout_ms.into()));
     let (carrier, outcome) = match session(shared, &ue, &input).await {

@@ -96,3 +96,23 @@ fn unknown_ue_is_not_located() {
         Ok(())
     });
 }
+
+#[test]
+fn ue_is_located_at_the_amf_that_serves_it() {
+    in_namespace(|| async {
+        let mut testbed = Testbed::start(Sbi::Local, |_| {}).await?;
+        let second = testbed.core.second_amf(|_| {}).await?;
+        let there = place(120.0, 140.0);
+        let (_first_ue, _first_positioning) = testbed.ue(1, there, true, false).await?;
+        let other = Gnb::connect(second.gnb_config(&testbed.core, 2)).await?;
+        let _first_gnb = std::mem::replace(&mut testbed.gnb, other);
+        let (_second_ue, _second_positioning) = testbed.ue(2, there, true, true).await?;
+        ensure!(second.ues().1 == 1, "the second AMF does not serve the UE");
+        // Discovery names equally good AMFs in turn.
+        for n in [1, 1, 2, 2, 2] {
+            let (found, ..) = testbed.locate(n).await?;
+            ensure!(found.distance(&there) < 20.0, "UE {n}: {} m", found.distance(&there));
+        }
+        testbed.core.sbi_record.check(&["nudm-uecm Get3GppRegistration"]).await
+    });
+}
