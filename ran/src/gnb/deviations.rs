@@ -11,6 +11,8 @@ pub struct Deviations {
     /// It pages with the AMF pointer 0 whatever the AMF sends, as UERANSIM 3.3 does: that reads ten
     /// bits of a field that has six (TS 38.413, 9.3.3.20), and takes 0 where they are not there.
     pub zero_amf_pointer: bool,
+    /// It does not answer NRPPa, as a gNB without positioning.
+    pub no_nrppa: bool,
 }
 
 /// The order of information elements in the messages of a gNB.

@@ -54,16 +54,13 @@ impl MultiRtt {
         serving: Option<&Ncgi>,
     ) -> Result<Vec<RangeMeasurement>, Problem> {
         let (ue, correlation) = (lpp.session().ue().clone(), lpp.session().identity().to_owned());
-        shared.subscribe_to_gnbs(&ue).await?;
-        let trps = nearest(&shared.trps(&ue, serving).await?, serving);
-        if trps.len() < 3 {
-            let known = trps.len();
-            return Err(positioning_failed(format!(
-                "multi-RTT needs three TRPs, and {known} are known"
-            )));
-        }
-        shared.subscribe_to_gnb_of(&ue).await?;
-        let it = MultiRtt::activate(shared, &ue, correlation).await?;
+        // A gNB without NRPPa may not answer. Another method may succeed without it.
+        let failed = |problem: Problem| match problem.cause() == "POSITIONING_FAILED" {
+            true => problem,
+            false => positioning_failed(problem),
+        };
+        let prepared = MultiRtt::prepare(shared, &ue, correlation, serving).await;
+        let (it, trps) = prepared.map_err(failed)?;
         let pcis: Vec<u16> = trps.iter().map(|trp| trp.pci).collect();
         // Both ends measure at the same time.
         let (by_ue, by_gnbs) = tokio::join!(multi_rtt(lpp, &pcis), it.measure(&trps));
@@ -78,6 +75,25 @@ impl MultiRtt {
             })
         };
         Ok(by_ue.iter().filter_map(both).collect())
+    }
+
+    /// Finds the TRPs and activates the UE's SRS.
+    async fn prepare(
+        shared: &Arc<Shared>,
+        ue: &Supi,
+        correlation: String,
+        serving: Option<&Ncgi>,
+    ) -> Result<(Self, Vec<Trp>), Problem> {
+        shared.subscribe_to_gnbs(ue).await?;
+        let trps = nearest(&shared.trps(ue, serving).await?, serving);
+        if trps.len() < 3 {
+            let known = trps.len();
+            return Err(positioning_failed(format!(
+                "multi-RTT needs three TRPs, and {known} are known"
+            )));
+        }
+        shared.subscribe_to_gnb_of(ue).await?;
+        Ok((MultiRtt::activate(shared, ue, correlation).await?, trps))
     }
 
     /// POSITIONING INFORMATION REQUEST and POSITIONING ACTIVATION REQUEST (TS 38.455, 8.4.1 and

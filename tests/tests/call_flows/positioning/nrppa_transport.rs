@@ -82,6 +82,33 @@ fn too_few_round_trips_fall_back_to_another_method() {
     });
 }
 
+#[test]
+fn gnb_without_nrppa_leaves_the_methods_of_the_ue() {
+    in_namespace(|| async {
+        let mut testbed = Testbed::start(Sbi::Local, |config| {
+            config.lmf.nrppa_timeout_ms = 300;
+        })
+        .await?;
+        testbed.gnb.shutdown().await;
+        testbed.core.until("the gNB is removed", |counts| counts.gnbs == 0).await?;
+        let mut config = testbed.core.gnb_config(1);
+        config.deviations.no_nrppa = true;
+        testbed.gnb = Gnb::connect(config).await?;
+        let there = place(120.0, 140.0);
+        let (_ue, _positioning) = testbed
+            .positioning_ue_with(1, there, true, false, testbed.trust()?, round_trips)
+            .await?;
+        let (found, method, within) = testbed.locate(1).await?;
+        ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
+        // The TRPs of another gNB are known, but the UE's gNB does not configure its SRS.
+        let other = Gnb::connect(with_trps(testbed.core.gnb_config(2), 1..4)).await?;
+        let (found, method, within) = testbed.locate(1).await?;
+        ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
+        other.shutdown().await;
+        Ok(())
+    });
+}
+
 async fn by_what_the_gnb_knows(reports: u32) -> Result<()> {
     let testbed = Testbed::start(Sbi::Local, |config| config.lmf.ecid_reports = reports).await?;
     let there = place(120.0, 140.0);

@@ -13,7 +13,9 @@ pub(crate) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
         req routing: RoutingID = RoutingID(routing) => routing,
         req message: NRPPaPDU = NRPPa_PDU(message) => message,
     );
-    if let Some(answer) = answer(gnb, &message.0) {
+    if !gnb.config().deviations.no_nrppa
+        && let Some(answer) = answer(gnb, &message.0)
+    {
         send(gnb, &routing.0, &answer).await;
     }
     Ok(())

@@ -16,6 +16,9 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         req routing: RoutingID = RoutingID(routing) => routing,
         req message: NRPPaPDU = NRPPa_PDU(message) => message,
     );
+    if ue.gnb.config().deviations.no_nrppa {
+        return Ok(());
+    }
     let lmf =
         LmfAddress { gnb: ue.gnb.clone(), ids: (amf_id, ran_id), routing: routing.0.to_vec() };
     let Some(answer) = answer(ue, &lmf, &message.0) else { return Ok(()) };
