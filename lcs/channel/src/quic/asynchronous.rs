@@ -55,6 +55,12 @@ impl Shared {
     fn send_one(&self, bytes: &[u8], peer: SocketAddr) -> Result<(), ChannelError> {
         self.send(bytes, bytes.len(), peer)
     }
+
+    /// Answers a datagram that belongs to no connection. Its sender may have an address to which
+    /// nothing can be sent, such as port 0, which is no failure of the socket.
+    fn answer(&self, bytes: &[u8], peer: SocketAddr) {
+        let _ = self.send_one(bytes, peer);
+    }
 }
 
 /// Ignores a full send buffer and an absent peer: QUIC retransmits, and times out by itself.
@@ -377,7 +383,7 @@ impl AsyncListener {
                         let answer = endpoint.retry(incoming, &mut self.output);
                         drop(endpoint);
                         if let Ok(transmit) = answer {
-                            self.shared.send_one(&self.output[..transmit.size], peer)?;
+                            self.shared.answer(&self.output[..transmit.size], peer);
                         }
                         continue;
                     }
@@ -388,7 +394,7 @@ impl AsyncListener {
                     });
                 }
                 Some(DatagramEvent::Response(transmit)) => {
-                    self.shared.send_one(&self.output[..transmit.size], peer)?
+                    self.shared.answer(&self.output[..transmit.size], peer);
                 }
                 None => {}
             }
@@ -455,7 +461,7 @@ impl Incoming {
         let Some(incoming) = self.incoming.take() else { return };
         let mut output = Vec::new();
         let transmit = lock(&self.shared.endpoint).refuse(incoming, &mut output);
-        let _ = self.shared.send_one(&output[..transmit.size], self.peer);
+        self.shared.answer(&output[..transmit.size], self.peer);
     }
 }
 
@@ -464,5 +470,28 @@ impl Drop for Incoming {
         if let Some(incoming) = self.incoming.take() {
             lock(&self.shared.endpoint).ignore(incoming);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sender without a port, which gets a Version Negotiation packet as an answer.
+    #[tokio::test]
+    async fn a_peer_that_cannot_be_answered_is_no_failure_of_the_listener() {
+        let identity = Identity::self_signed(&["lmf.example"]).unwrap();
+        let here: SocketAddr = ([127, 0, 0, 1], 0).into();
+        let mut listener = AsyncListener::bind(here, &identity, &Options::default()).unwrap();
+        let mut datagram = vec![0u8; 1200];
+        // A long header of an unknown version, with two connection IDs of eight bytes.
+        datagram[..6].copy_from_slice(&[0xc0, 0x1a, 0x2a, 0x3a, 0x4a, 8]);
+        datagram[14] = 8;
+        listener.input[..datagram.len()].copy_from_slice(&datagram);
+        listener.received = udp::Received { count: datagram.len(), segment: datagram.len() };
+        listener.peer = here;
+        let accepted = tokio::time::timeout(Duration::from_millis(200), listener.accept()).await;
+        assert!(accepted.is_err(), "{:?}", accepted.map(|accepted| accepted.err()));
+        assert!(!listener.output.is_empty(), "the datagram has no answer");
     }
 }
