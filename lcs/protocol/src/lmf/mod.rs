@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub struct LmfLimits {
     /// Connections, established or in progress.
     pub ues: usize,
-    /// Channels without a binding request so far.
+    /// Channels without a binding request so far. A new one replaces the oldest.
     pub unbound: usize,
     /// Bytes of uplink payloads that are buffered per UE until its connection is established.
     pub early_bytes: usize,
@@ -250,9 +250,12 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
     /// A channel was opened.
     pub fn channel_opened(&mut self, now: Instant, channel: ChannelId) {
         if self.unbound.len() >= self.limits.unbound {
-            self.actions.push_back(LmfAction::ChannelRejected(channel, Rejection::LimitReached));
-            self.actions.push_back(LmfAction::Close(channel));
-            return;
+            // A UE binds its channel at once, so the oldest one is the least likely to be a UE's.
+            let channels = self.unbound.iter();
+            let oldest = channels.min_by_key(|(channel, (_, until))| (*until, **channel));
+            if let Some(oldest) = oldest.map(|(channel, _)| *channel) {
+                self.reject_channel(oldest, Rejection::LimitReached, false);
+            }
         }
         self.unbound.insert(channel, (Framer::new(), now + self.timers.binding));
     }

@@ -66,11 +66,13 @@ fn silent_channels_are_closed_and_limited() {
         setup.lmf.channel_opened(setup.now, ChannelId(100 + number));
     }
     assert_eq!(setup.lmf.next_action(), None);
-    setup.lmf.channel_opened(setup.now, ChannelId(99));
+    // The oldest one gives way, so that silent channels do not keep out UEs.
+    setup.lmf.channel_opened(setup.now, ChannelId(999));
     assert_eq!(
         setup.lmf.next_action(),
-        Some(LmfAction::ChannelRejected(ChannelId(99), Rejection::LimitReached))
+        Some(LmfAction::ChannelRejected(ChannelId(100), Rejection::LimitReached))
     );
+    assert_eq!(setup.lmf.next_action(), Some(LmfAction::Close(ChannelId(100))));
     setup.run();
     setup.wait();
     assert_eq!(
