@@ -17,8 +17,11 @@ use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_uecm::{FeaturesQuery, UdmUeContextManagementClient};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
+/// Time for the AMF to provide a position, as for the LMF that it asks.
+const LOCATE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of UEs whose AMF is remembered. Then all are forgotten, and looked up again.
 const MAX_SERVING_AMFS: usize = 100_000;
 
@@ -165,8 +168,8 @@ impl Shared {
             LocationType::CurrentLocation,
         );
         request.supi = supi.parse().ok();
-        let position =
-            AmfLocationClient::new(amf.about(supi)).provide_positioning_info(supi, request).await?;
+        let amf = AmfLocationClient::new(amf.about(supi).within(LOCATE_TIMEOUT));
+        let position = amf.provide_positioning_info(supi, request).await?;
         let mut position = serde_json::to_value(position).unwrap_or_default();
         let over = self.channel_of(&supi.into()).await?;
         if let Some(position) = position.as_object_mut() {

@@ -7,7 +7,14 @@ use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::namf_location::{
     AmfLocation, ProvideLocInfo, ProvidePosInfo, RequestLocInfo, RequestPosInfo,
 };
-use martlet_sbi_api::nlmf_location::{InputData, UeLcsCapability, UeUpPositioningCapabilities};
+use martlet_sbi_api::nlmf_location::{
+    InputData, LmfLocationClient, UeLcsCapability, UeUpPositioningCapabilities,
+};
+use std::time::Duration;
+
+/// Time for an LMF to determine a position, which waits for the UE several times: for its
+/// connection, its capabilities, and each method. `sbi.timeout_ms` is too short for that.
+const POSITIONING_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl AmfLocation for Amf {
     async fn provide_location_info(
@@ -55,7 +62,9 @@ impl AmfLocation for Amf {
             supi: Some(supi.clone()),
             ..Default::default()
         };
-        let location = self.lmf(&supi).await?.determine_location(Multipart::new(input)).await?;
+        let lmf = self.lmf(&supi).await?;
+        let lmf = LmfLocationClient::new(lmf.peer().within(POSITIONING_TIMEOUT));
+        let location = lmf.determine_location(Multipart::new(input)).await?;
         Ok(ProvidePosInfo {
             target_serving_node: Some(self.instance_id.clone()),
             ..location.into()

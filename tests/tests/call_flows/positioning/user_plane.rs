@@ -97,3 +97,28 @@ fn ue_that_does_not_trust_the_lmf_is_located_over_nas() {
         Ok(())
     });
 }
+
+#[test]
+fn ue_that_does_not_connect_in_time_is_located_over_nas() {
+    in_namespace(|| async {
+        let testbed = Testbed::start(Sbi::Local, |config| {
+            // The LMF waits longer for the UE than functions wait for other answers.
+            (config.sbi.timeout_ms, config.lmf.connect_timeout_ms) = (2000, 3000);
+        })
+        .await?;
+        let there = place(120.0, 140.0);
+        // This socket is not read, so the UE gets no answer.
+        let silent = std::net::UdpSocket::bind("0.0.0.0:0")?;
+        let port = silent.local_addr()?.port();
+        let astray = |config: &mut PositioningConfig| {
+            (config.port, config.channels) = (port, vec![Kind::Quinn]);
+        };
+        let (_ue, positioning) =
+            testbed.positioning_ue_with(1, there, true, true, testbed.trust()?, astray).await?;
+        let before = served("control plane");
+        let (found, _, within) = testbed.locate(1).await?;
+        ensure!(found.distance(&there) < within && served("control plane") > before);
+        ensure!(positioning.state() != UeState::Established, "the UE has connected");
+        Ok(())
+    });
+}
