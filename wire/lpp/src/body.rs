@@ -130,4 +130,18 @@ impl LppMessage {
             lpp_message_body: Some(LppMessageBody::C1(body.wrapped())),
         }
     }
+
+    /// The acknowledgement that this message requests, a message without a body (TS 37.355, 4.3.3);
+    /// `None` where it requests none.
+    pub fn acknowledge(&self) -> Option<LppMessage> {
+        let number = self.sequence_number?;
+        let requested = self.acknowledgement.as_ref().is_some_and(|it| it.ack_requested);
+        requested.then(|| LppMessage {
+            acknowledgement: Some(Acknowledgement {
+                ack_requested: false,
+                ack_indicator: Some(number),
+            }),
+            ..Default::default()
+        })
+    }
 }

@@ -54,6 +54,19 @@ fn pycrate_reads_what_we_encode() {
 }
 
 #[test]
+fn a_message_is_acknowledged_if_it_requests_that() {
+    // The message that was captured from a UE.
+    let captured = KNOWN.lines().next_back().and_then(|line| line.split('\t').nth(2));
+    let message = decode(&bytes(captured.expect("a message"))).unwrap();
+    let acknowledgement = message.acknowledge().expect("the UE requests one");
+    // Of its members an acknowledgement alone, with the indicator 1.
+    assert_eq!(encode(&acknowledgement).unwrap(), [0x24, 0x02]);
+    assert_eq!(acknowledgement.acknowledge(), None);
+    let body = Body::RequestCapabilities(Default::default());
+    assert_eq!(LppMessage::new(Transaction::ByServer(1), false, body).acknowledge(), None);
+}
+
+#[test]
 fn octets_that_are_nearly_messages_are_read_or_refused() {
     let seeds = vectors().map(|(_, bytes, _)| bytes).collect();
     mutate::run(37_355, seeds, 6_000, fuzz_decode);

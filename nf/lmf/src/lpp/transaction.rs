@@ -35,6 +35,16 @@ impl Transactions {
         self.session.send(&bytes).await
     }
 
+    async fn acknowledge(&self, acknowledgement: &LppMessage) {
+        let sent = match encode(acknowledgement).map_err(positioning_failed) {
+            Ok(bytes) => self.session.send(&bytes).await,
+            Err(problem) => Err(problem),
+        };
+        if let Err(problem) = sent {
+            tracing::info!(supi = %self.session.ue(), %problem, "LPP acknowledgement not sent");
+        }
+    }
+
     /// Sends a request and returns its answer. Messages of other transactions are ignored.
     pub(crate) async fn request(&mut self, request: Body) -> Result<Body, Problem> {
         let transaction = Transaction::ByServer(self.next);
@@ -58,6 +68,11 @@ impl Transactions {
                     continue;
                 }
             };
+            // Also that of another transaction: the UE repeats the message until then, and aborts
+            // the session at last.
+            if let Some(acknowledgement) = message.acknowledge() {
+                self.acknowledge(&acknowledgement).await;
+            }
             if Transaction::of(&message) != Some(transaction) {
                 continue;
             }
