@@ -5,6 +5,17 @@ use crate::GeoPoint;
 /// The 95 % quantile of the chi-square distribution with two degrees of freedom.
 const QUANTILE: f64 = 5.991;
 
+/// The factor from the axes of an ellipse with this confidence, per cent, to those of one with
+/// [`Estimate::CONFIDENCE`]. 0 and values above 100 are no information (TS 23.032, 6.5).
+pub(crate) fn factor_from_confidence(confidence: u8) -> f64 {
+    match confidence {
+        Estimate::CONFIDENCE => 1.0,
+        1..100 => (QUANTILE / (-2.0 * (1.0 - f64::from(confidence) / 100.0).ln())).sqrt(),
+        // The UE is in the ellipse, or nothing is known of it.
+        _ => 1.0,
+    }
+}
+
 /// An ellipse, in metres and degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ellipse {

@@ -1,5 +1,6 @@
 //! The encoding of coordinates and uncertainties as integers (TS 23.032, 6).
 
+use crate::estimate::factor_from_confidence;
 use crate::{Ellipse, Estimate, GeoPoint};
 
 /// An encoded position, as in LPP's `EllipsoidPointWithUncertaintyEllipse`.
@@ -49,15 +50,17 @@ impl PointWithUncertaintyEllipse {
         }
     }
 
-    /// Decodes it, with the coordinates in the middle of their steps.
+    /// Decodes it, with the coordinates in the middle of their steps, and the axes for
+    /// [`Estimate::CONFIDENCE`].
     pub fn estimate(&self) -> Estimate {
+        let factor = factor_from_confidence(self.confidence);
         let lat = (f64::from(self.latitude) + 0.5) * 90.0 / LATITUDES;
         let lon = (f64::from(self.longitude) + 0.5) * 360.0 / LONGITUDES;
         Estimate {
             point: GeoPoint { lat: if self.south { -lat } else { lat }, lon },
             ellipse: Ellipse {
-                semi_major: metres_of_uncertainty(self.semi_major),
-                semi_minor: metres_of_uncertainty(self.semi_minor),
+                semi_major: factor * metres_of_uncertainty(self.semi_major),
+                semi_minor: factor * metres_of_uncertainty(self.semi_minor),
                 orientation: f64::from(self.orientation.min(179)),
             },
         }
@@ -93,5 +96,22 @@ mod tests {
             (uncertainty_code(1e12), uncertainty_code(metres_of_uncertainty(77))),
             (127, 77)
         );
+    }
+
+    #[test]
+    fn the_axes_of_another_confidence_become_those_of_95_per_cent() {
+        let ellipse = Ellipse { semi_major: 20.0, semi_minor: 10.0, orientation: 0.0 };
+        let estimate = Estimate { point: GeoPoint { lat: 54.0, lon: 12.0 }, ellipse };
+        let coded = PointWithUncertaintyEllipse::of(&estimate);
+        let axis = |confidence| {
+            let other = PointWithUncertaintyEllipse { confidence, ..coded };
+            other.estimate().ellipse.semi_major / coded.estimate().ellipse.semi_major
+        };
+        // One standard deviation, and the radius of 68 %.
+        assert!((axis(39) - 2.4477).abs() < 0.03, "{}", axis(39));
+        assert!((axis(68) - 1.6214).abs() < 0.01, "{}", axis(68));
+        assert!(axis(99) < 0.85, "{}", axis(99));
+        // The whole distribution, or no information.
+        assert_eq!([0, 95, 100, 127].map(axis), [1.0; 4]);
     }
 }
