@@ -17,6 +17,7 @@ use martlet_sbi::Problem;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
 
 /// Requests the measurements from the UE's gNB; averages `lmf.ecid_reports` reports.
 pub(crate) async fn e_cid_measurement(
@@ -53,6 +54,16 @@ pub(crate) async fn e_cid_measurement(
     if let Some(result) = response.e_cid_measurement_result {
         return Ok(average(&[*result]));
     }
+    let command = ECidMeasurementTerminationCommand {
+        ue_measurement_id: id,
+        ue_measurement_id_: response.ue_measurement_id_,
+    };
+    let measurement = PeriodicMeasurement {
+        shared: shared.clone(),
+        ue: ue.clone(),
+        correlation: correlation.into(),
+        command: Some(command),
+    };
     // The periods, and the time limit for a response.
     let until = Instant::now() + shared.nrppa_timeout() + Duration::from_millis(120) * reports;
     let (mut results, mut outcome) = (Vec::new(), Ok(()));
@@ -68,18 +79,49 @@ pub(crate) async fn e_cid_measurement(
             Err(problem) => outcome = Err(problem),
         }
     }
-    let command = ECidMeasurementTerminationCommand {
-        ue_measurement_id: id,
-        ue_measurement_id_: response.ue_measurement_id_,
-    };
-    let message = Message::ECidMeasurementTerminationCommand(command.into());
-    let result = shared.send_to_gnb_of(ue, correlation, &Pdu { transaction: 0, message }).await;
-    if let Err(problem) = result {
-        tracing::info!(supi = %ue, %problem, "measurement not terminated at the gNB");
-    }
+    measurement.terminate().await;
     match outcome {
         Err(problem) if results.is_empty() => Err(problem),
         _ => Ok(average(&results)),
+    }
+}
+
+/// A measurement that the gNB reports periodically. Dropping it ends it at the gNB, as when the
+/// location request is cancelled.
+struct PeriodicMeasurement {
+    shared: Arc<Shared>,
+    ue: Supi,
+    correlation: String,
+    /// None once it is being sent.
+    command: Option<ECidMeasurementTerminationCommand>,
+}
+
+impl PeriodicMeasurement {
+    /// E-CID MEASUREMENT TERMINATION COMMAND (TS 38.455, 8.2.4), which has no answer.
+    async fn terminate(mut self) {
+        if let Some(sent) = self.send_command() {
+            let _ = sent.await;
+        }
+    }
+
+    /// Sends the command in a task that a cancelled request does not end.
+    fn send_command(&mut self) -> Option<JoinHandle<()>> {
+        let command = self.command.take()?;
+        let (shared, ue, correlation) =
+            (self.shared.clone(), self.ue.clone(), std::mem::take(&mut self.correlation));
+        Some(martlet_nf::spawn(async move {
+            let message = Message::ECidMeasurementTerminationCommand(command.into());
+            let pdu = Pdu { transaction: 0, message };
+            if let Err(problem) = shared.send_to_gnb_of(&ue, &correlation, &pdu).await {
+                tracing::info!(supi = %ue, %problem, "measurement not terminated at the gNB");
+            }
+        }))
+    }
+}
+
+impl Drop for PeriodicMeasurement {
+    fn drop(&mut self) {
+        drop(self.send_command());
     }
 }
 

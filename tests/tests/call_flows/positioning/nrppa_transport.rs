@@ -1,9 +1,12 @@
 //! NRPPa: measurements of gNBs for the LMF, and invalid messages (TS 38.455).
 use super::*;
+use bytes::Bytes;
 use martlet_amf::CipheringName;
-use martlet_ngap::build_ngap;
+use martlet_ngap::ngap::NGAP_PDU;
+use martlet_ngap::{NgapPduKind, build_ngap};
 use martlet_tests::{LiveCapture, in_order};
 use martlet_wire_testing::oracle;
+use tokio::sync::broadcast;
 
 /// Service operations of multi-RTT.
 const ROUND_TRIPS: &[&str] = &[
@@ -132,6 +135,34 @@ fn ue_without_lpp_is_located_by_e_cid_measurements_of_the_gnb() {
 #[test]
 fn periodic_e_cid_reports_end_on_request() {
     in_namespace(|| by_what_the_gnb_knows(3));
+}
+
+/// Waits until a gNB receives another UE-associated NRPPa message.
+async fn next_of_ue(messages: &mut broadcast::Receiver<Bytes>) -> Result<()> {
+    let message = async {
+        while NGAP_PDU::decode(&messages.recv().await?)?.kind()
+            != NgapPduKind::Initiating_DownlinkUEAssociatedNRPPaTransport
+        {}
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(LIMIT, message).await.context("no NRPPa message about the UE")?
+}
+
+#[test]
+fn periodic_e_cid_reports_end_with_a_cancelled_request() {
+    in_namespace(|| async {
+        // They take 7.7 s.
+        let testbed =
+            Testbed::start_within_one_process(|config| config.lmf.ecid_reports = 64).await?;
+        let there = place(120.0, 140.0);
+        let (_ue, _positioning) =
+            testbed.positioning_ue_with(1, there, false, false, testbed.trust()?, |_| {}).await?;
+        let mut messages = testbed.gnb.subscribe();
+        let request = tokio::time::timeout(Duration::from_secs(1), testbed.locate(1));
+        ensure!(request.await.is_err(), "64 reports arrived within a second");
+        next_of_ue(&mut messages).await.context("E-CID MEASUREMENT INITIATION REQUEST")?;
+        next_of_ue(&mut messages).await.context("E-CID MEASUREMENT TERMINATION COMMAND")
+    });
 }
 
 #[test]
