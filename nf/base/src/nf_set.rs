@@ -69,6 +69,13 @@ pub fn last_number(member: u8) -> u64 {
     u64::from(member & MAX_MEMBER) << MEMBER_SHIFT | (epoch.as_secs() & 0xffff_ffff) << 24
 }
 
+/// The number before the first one of a process that is in no set. Its former processes allocated
+/// lower numbers, since none of them allocated a million in a second.
+pub fn last_number_without_set() -> u64 {
+    let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(epoch.as_micros()).unwrap_or(u64::MAX >> 1)
+}
+
 /// The member that allocated a number.
 pub fn member_of(number: u64) -> u8 {
     // Seven bits.
@@ -99,5 +106,13 @@ mod tests {
         for member in [0, 3, 127] {
             assert_eq!(member_of(last_number(member) + 1), member);
         }
+    }
+
+    #[test]
+    fn a_later_process_without_a_set_allocates_higher_numbers() {
+        let earlier = last_number_without_set();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(last_number_without_set() >= earlier + 1000);
+        assert_eq!(member_of(earlier), 0);
     }
 }

@@ -55,9 +55,10 @@ pub fn owner(set: Option<&SetConfig>) -> String {
     set.map_or_else(|| MEMBER.into(), |set| set.member().owner())
 }
 
-/// The number before that of the first session of this process; 0 without a set.
+/// The number before that of the first session of this process. SMFs may hold numbers of a former
+/// process that it did not store before it was killed.
 pub fn last_number(set: Option<&SetConfig>) -> u64 {
-    set.map_or(0, |set| nf_set::last_number(set.member))
+    set.map_or_else(nf_set::last_number_without_set, |set| nf_set::last_number(set.member))
 }
 
 /// The set of a CHF.

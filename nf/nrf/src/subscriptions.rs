@@ -1,4 +1,5 @@
 //! Subscriptions to status changes of NF instances (TS 29.510, 5.2.2.5).
+use martlet_nf::nf_set;
 use martlet_sbi_api::nnrf_nfmanagement::{
     NfProfile, NotificationEventType, SubscrCond, SubscriptionContext, SubscriptionData,
 };
@@ -50,7 +51,9 @@ pub struct Subscriptions {
 
 impl Subscriptions {
     pub fn new(max: usize, max_per_consumer: usize) -> Self {
-        Subscriptions { held: BTreeMap::new(), last: 0, max, max_per_consumer }
+        // Consumers may hold identities of a former process that are not restored.
+        let last = nf_set::last_number_without_set();
+        Subscriptions { held: BTreeMap::new(), last, max, max_per_consumer }
     }
 
     /// Adds a subscription and returns it with its identity.

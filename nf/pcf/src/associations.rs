@@ -1,6 +1,7 @@
 //! The table of policy associations: limited, one per subject (UE or PDU session). Associations are
 //! stored encoded, which saves memory: most of their many members are absent, and they are read
 //! rarely.
+use martlet_nf::nf_set;
 use martlet_sbi::compact::{self, Compact};
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -35,7 +36,9 @@ fn decode<T: Compact>(bytes: &[u8]) -> Option<T> {
 
 impl<T: Compact> Associations<T> {
     pub fn new(max: usize) -> Self {
-        let tables = Tables { by_id: HashMap::new(), by_subject: HashMap::new(), last: 0 };
+        // AMFs and SMFs hold the identities of a former process, which have to stay unknown.
+        let last = nf_set::last_number_without_set();
+        let tables = Tables { by_id: HashMap::new(), by_subject: HashMap::new(), last };
         Associations { tables: Mutex::new(tables), max, kind: PhantomData }
     }
 
@@ -118,6 +121,17 @@ mod tests {
         assert!(table.remove(&second));
         assert!(!table.remove(&second));
         assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn an_identity_of_a_former_process_is_unknown() {
+        let former = Associations::new(1);
+        let held = former.add("a".into(), 1).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let restarted = Associations::new(1);
+        restarted.add("b".into(), 2).unwrap();
+        assert_eq!(restarted.get(&held), None);
+        assert!(!restarted.remove(&held));
     }
 
     #[test]

@@ -186,7 +186,7 @@ const SBI: &[&str] = &[
     "/modify",
     "/namf-comm/v1/ue-contexts/imsi-001010000000002/n1-n2-messages",
     "/nsmf-callback/v1/n1-n2-transfer-failure/",
-    "/npcf-smpolicycontrol/v1/sm-policies/2/delete",
+    "/npcf-smpolicycontrol/v1/sm-policies/",
     "/namf-callback/v1/sm-context-status/imsi-001010000000002/1",
     "/npcf-am-policy-control/v1/policies/",
 ];
