@@ -50,6 +50,9 @@ pub struct Record {
     /// Sequence number of the last request. A repeated request counts once.
     #[serde(default)]
     pub sequence: u32,
+    /// Where the SMF is notified while the session is active.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify_uri: Option<String>,
 }
 
 /// The usage of a rating group in a session.
@@ -233,6 +236,7 @@ impl Accounts {
             return vec![];
         };
         record.ended = ended;
+        record.notify_uri = None;
         record.groups.values_mut().for_each(|group| group.reserved = 0);
         self.active = self.active.saturating_sub(1);
         self.ended.push_back(id);
@@ -244,6 +248,13 @@ impl Accounts {
             }
         }
         changed
+    }
+
+    /// Sets where the SMF of an active session is notified.
+    pub fn set_notify_uri(&mut self, id: u64, uri: String) {
+        if let Some(record) = self.records.get_mut(&id).filter(|record| record.ended.is_empty()) {
+            record.notify_uri = Some(uri);
+        }
     }
 
     /// Sets the remaining bytes of a subscriber. Returns its active sessions.
@@ -377,6 +388,21 @@ mod tests {
         assert_eq!(accounts.version("x"), 4);
         accounts.set("x", Some(9));
         assert_eq!((accounts.version("x"), accounts.version("y")), (5, 0));
+    }
+
+    #[test]
+    fn a_restored_session_keeps_its_notification_uri_until_its_end() {
+        let mut accounts = Accounts::new(None, 10, 9, 9, 0);
+        let first = Some("http://127.0.0.16:7777/1".into());
+        let id = accounts.open(Record { notify_uri: first, ..of("x") }).unwrap();
+        accounts.set_notify_uri(id, "http://127.0.0.26:7777/1".into());
+        let stored = serde_json::to_vec(accounts.record(id).unwrap()).unwrap();
+        let mut restarted = Accounts::new(None, 10, 9, 9, 0);
+        restarted.restore_record(id, serde_json::from_slice(&stored).unwrap());
+        let uri = |accounts: &Accounts| accounts.record(id).unwrap().notify_uri.clone();
+        assert_eq!(uri(&restarted).as_deref(), Some("http://127.0.0.26:7777/1"));
+        restarted.close(id, "then".into());
+        assert_eq!(uri(&restarted), None);
     }
 
     #[test]

@@ -22,7 +22,6 @@ use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nchf_converged_charging::NCHF_CONVERGEDCHARGING;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use set::{Server, Set};
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 /// Maximum number of records shown.
@@ -33,8 +32,6 @@ pub struct Chf {
     config: ChfConfig,
     context: Arc<NfContext>,
     accounts: Mutex<Accounts>,
-    /// The notification URI of each session's SMF.
-    notify: Mutex<HashMap<u64, String>>,
     /// The database of accounts and records.
     store: Arc<ContextStore>,
     /// The set that shares the database.
@@ -44,10 +41,6 @@ pub struct Chf {
 impl Chf {
     fn accounts(&self) -> MutexGuard<'_, Accounts> {
         self.accounts.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    fn notify(&self) -> MutexGuard<'_, HashMap<u64, String>> {
-        self.notify.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Stores changed accounts and records, and deletes those that were removed.
@@ -80,7 +73,7 @@ impl Chf {
         let records: Vec<_> = accounts
             .records(supi, MAX_SHOWN)
             .into_iter()
-            .map(|(_, record)| serde_json::json!(record))
+            .map(|(_, record)| serde_json::json!(Record { notify_uri: None, ..record.clone() }))
             .collect();
         serde_json::json!({"accounts": shown, "records": records})
     }
@@ -152,7 +145,6 @@ impl NetworkFunction for Chf {
             config,
             context,
             accounts: Mutex::new(accounts),
-            notify: Mutex::default(),
             store: Arc::new(store),
             set,
         });

@@ -98,6 +98,7 @@ fn record(request: &ChargingDataRequest) -> Result<Record, Problem> {
             .unwrap_or_default(),
         address: address.unwrap_or_default(),
         started: request.invocation_time_stamp.to_string(),
+        notify_uri: request.notify_uri.clone(),
         ..Record::default()
     })
 }
@@ -137,9 +138,6 @@ impl Chf {
             Problem::new(503, "NF_CONGESTION")
                 .detail("too many active sessions: raise chf.max_sessions")
         })?;
-        if let Some(uri) = &body.notify_uri {
-            self.notify().insert(id, uri.clone());
-        }
         let answer = self.charge(id, &body);
         let location =
             format!("{}/nchf-convergedcharging/v3/chargingdata/{id}", self.context.api_root());
@@ -154,14 +152,13 @@ impl Chf {
         let id = self.find(reference)?;
         if let Some(uri) = &body.notify_uri {
             self.context.check_callback(uri).await?;
-            self.notify().insert(id, uri.clone());
+            self.accounts().set_notify_uri(id, uri.clone());
         }
         Ok(self.charge(id, &body))
     }
 
     fn release(&self, reference: &str, body: ChargingDataRequest) -> Result<(), Problem> {
         let id = self.find(reference)?;
-        self.notify().remove(&id);
         self.charge(id, &body);
         let mut accounts = self.accounts();
         let changed = accounts.close(id, body.invocation_time_stamp.to_string());
@@ -209,7 +206,8 @@ impl ChfConvergedCharging for Chf {
 /// Requests reauthorization from the SMFs of sessions (TS 32.290, 5.4.2.5).
 pub async fn reauthorize(chf: &Chf, sessions: &[u64]) {
     for id in sessions {
-        let Some(uri) = chf.notify().get(id).cloned() else { continue };
+        let uri = chf.accounts().record(*id).and_then(|record| record.notify_uri.clone());
+        let Some(uri) = uri else { continue };
         let body = ChargingNotifyRequest {
             notification_type: NotificationType::Reauthorization,
             reauthorization_details: None,

@@ -161,10 +161,7 @@ impl Chf {
     pub(crate) fn revoked(&self, id: &str) {
         match Key::parse(id) {
             Some(Key::Account(supi)) => self.accounts().forget_account(&supi),
-            Some(Key::Record(id)) => {
-                self.accounts().forget_record(id);
-                self.notify().remove(&id);
-            }
+            Some(Key::Record(id)) => self.accounts().forget_record(id),
             None => {}
         }
     }

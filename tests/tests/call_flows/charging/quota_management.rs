@@ -52,6 +52,26 @@ fn session_ends_when_its_quota_is_used_up() {
     });
 }
 
+/// A CHF that was restarted has the notification URIs of the sessions that it restores.
+#[cfg(debug_assertions)]
+#[test]
+fn a_restarted_chf_requests_reauthorization() {
+    in_namespace(|| async {
+        let _alone = crate::function_restart::ALONE.lock().await;
+        let core = TestCore::start(Sbi::Local, online).await?;
+        core.query(&format!("charging/{SUPI}/1000000")).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        crate::function_restart::restart(&core, "chf").await?;
+        core.query(&format!("charging/{SUPI}/2000000")).await?;
+        let asked = || (core.sbi_record.calls("nsmf-callback ChargingNotify") > 0).then_some(());
+        eventually("the CHF notifies the SMF", asked, String::new).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
 /// A session that moves to another UPF has the rest of its quota there, and no more.
 #[test]
 fn a_session_that_moves_keeps_the_rest_of_its_quota() {
