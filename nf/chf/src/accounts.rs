@@ -90,6 +90,8 @@ pub struct Accounts {
     accounts: BTreeMap<String, Account>,
     records: HashMap<u64, Record>,
     ended: VecDeque<u64>,
+    /// The active sessions of each subscriber that has any.
+    sessions: HashMap<String, Vec<u64>>,
     active: usize,
     max_active: usize,
     max_ended: usize,
@@ -111,6 +113,7 @@ impl Accounts {
             accounts: BTreeMap::new(),
             records: HashMap::new(),
             ended: VecDeque::new(),
+            sessions: HashMap::new(),
             active: 0,
             max_active,
             max_ended,
@@ -129,11 +132,35 @@ impl Accounts {
         if id >> 56 == self.last >> 56 {
             self.last = self.last.max(id);
         }
+        // It may still be here from the time before another member took it over.
+        self.forget_record(id);
         match record.ended.is_empty() {
-            true => self.active += 1,
+            true => self.begin(id, &record.supi),
             false => self.ended.push_back(id),
         }
         self.records.insert(id, record);
+    }
+
+    /// Counts an active session.
+    fn begin(&mut self, id: u64, supi: &str) {
+        self.active += 1;
+        self.sessions.entry(supi.to_string()).or_default().push(id);
+    }
+
+    /// Counts a session no longer.
+    fn end(&mut self, id: u64, supi: &str) {
+        self.active = self.active.saturating_sub(1);
+        if let Some(sessions) = self.sessions.get_mut(supi) {
+            sessions.retain(|session| *session != id);
+            if sessions.is_empty() {
+                self.sessions.remove(supi);
+            }
+        }
+    }
+
+    /// The active sessions of a subscriber.
+    fn sessions_of(&self, supi: &str) -> &[u64] {
+        self.sessions.get(supi).map_or(&[], Vec::as_slice)
     }
 
     /// Starts a session. None if there are too many.
@@ -142,7 +169,7 @@ impl Accounts {
             return None;
         }
         self.last += 1;
-        self.active += 1;
+        self.begin(self.last, &record.supi);
         self.records.insert(self.last, record);
         Some(self.last)
     }
@@ -160,7 +187,7 @@ impl Accounts {
     /// Forgets a record that is not stored here any more.
     pub fn forget_record(&mut self, id: u64) {
         match self.records.remove(&id) {
-            Some(record) if record.ended.is_empty() => self.active = self.active.saturating_sub(1),
+            Some(record) if record.ended.is_empty() => self.end(id, &record.supi),
             Some(_) => self.ended.retain(|ended| *ended != id),
             None => {}
         }
@@ -177,12 +204,8 @@ impl Accounts {
     /// Remaining bytes that are not granted to a session.
     fn free(&mut self, supi: &str) -> Option<u64> {
         let left = self.account(supi).left?;
-        let reserved: u64 = self
-            .records
-            .values()
-            .filter(|r| r.supi == supi && r.ended.is_empty())
-            .map(Record::reserved)
-            .sum();
+        let sessions = self.sessions_of(supi).iter().filter_map(|id| self.records.get(id));
+        let reserved: u64 = sessions.map(Record::reserved).sum();
         Some(left.saturating_sub(reserved))
     }
 
@@ -238,7 +261,8 @@ impl Accounts {
         record.ended = ended;
         record.notify_uri = None;
         record.groups.values_mut().for_each(|group| group.reserved = 0);
-        self.active = self.active.saturating_sub(1);
+        let supi = record.supi.clone();
+        self.end(id, &supi);
         self.ended.push_back(id);
         let mut changed = vec![Key::Record(id)];
         while self.ended.len() > self.max_ended {
@@ -262,11 +286,7 @@ impl Accounts {
         let account = self.account(supi);
         account.left = left;
         account.version = account.version.wrapping_add(1);
-        self.records
-            .iter()
-            .filter(|(_, r)| r.supi == supi && r.ended.is_empty())
-            .map(|(id, _)| *id)
-            .collect()
+        self.sessions_of(supi).to_vec()
     }
 
     /// Whether an account or record is here.
@@ -408,15 +428,23 @@ mod tests {
     #[test]
     fn records_of_another_member_keep_their_numbers_and_can_be_forgotten() {
         let mut accounts = Accounts::new(Some(25), 10, 9, 9, 1 << 56);
-        accounts.restore_record(2 << 56 | 5, of("x"));
+        for _ in 0..2 {
+            accounts.restore_record(2 << 56 | 5, of("x"));
+        }
         let own = accounts.open(of("x")).unwrap();
         assert_eq!((own, accounts.active()), (1 << 56 | 1, 2));
         assert!(accounts.grant(2 << 56 | 5, 1).is_some());
+        assert_eq!(accounts.set("x", Some(25)), [2 << 56 | 5, own]);
         accounts.forget_record(2 << 56 | 5);
         accounts.forget_record(7);
+        // Its grant is free again.
+        assert_eq!(accounts.set("x", Some(10)), [own]);
+        assert_eq!(accounts.grant(own, 1), Some(Grant { bytes: Some(10), last: true }));
         accounts.close(own, "then".into());
+        assert!(accounts.set("x", Some(25)).is_empty());
         accounts.forget_record(own);
         assert_eq!((accounts.active(), accounts.records(None, 9).len()), (0, 0));
+        assert!(accounts.sessions.is_empty());
         accounts.forget_account("x");
         assert_eq!(accounts.account_of("x"), None);
     }
