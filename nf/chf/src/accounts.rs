@@ -174,6 +174,21 @@ impl Accounts {
         Some(self.last)
     }
 
+    /// Frees what is granted to earlier sessions with the identity of a new one: the UE has left
+    /// them, and their SMF failed to end them here. Returns their records.
+    pub fn free_replaced(&mut self, new: u64) -> Vec<Key> {
+        let Some(record) = self.records.get(&new) else { return vec![] };
+        let (session, earlier) = (record.session, self.sessions_of(&record.supi).to_vec());
+        let mut changed = Vec::new();
+        for id in earlier.into_iter().filter(|id| *id != new) {
+            let replaced = self.records.get_mut(&id).filter(|record| record.session == session);
+            let Some(replaced) = replaced.filter(|record| record.reserved() > 0) else { continue };
+            replaced.groups.values_mut().for_each(|group| group.reserved = 0);
+            changed.push(Key::Record(id));
+        }
+        changed
+    }
+
     /// Creates an account if it is missing.
     pub fn create_account(&mut self, supi: &str) {
         self.account(supi);
@@ -241,7 +256,13 @@ impl Accounts {
 
     /// Grants bytes to a rating group of a session. None if nothing is left.
     pub fn grant(&mut self, id: u64, group: u32) -> Option<Grant> {
-        let supi = self.records.get(&id)?.supi.clone();
+        let record = self.records.get_mut(&id)?;
+        let supi = record.supi.clone();
+        // The previous grant is replaced, such as that of a request which is repeated since its
+        // response was lost.
+        if let Some(previous) = record.groups.get_mut(&group) {
+            previous.reserved = 0;
+        }
         let Some(free) = self.free(&supi) else { return Some(Grant { bytes: None, last: false }) };
         let bytes = free.min(self.grant);
         if bytes == 0 {
@@ -363,6 +384,37 @@ mod tests {
         assert_eq!((account.left, account.uplink, account.downlink), (Some(8), 3, 14));
         assert_eq!(accounts.set("x", None).len(), 2);
         assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: None, last: false }));
+    }
+
+    #[test]
+    fn a_repeated_request_gets_its_grant_again() {
+        let mut accounts = Accounts::new(Some(25), 10, 9, 9, 0);
+        let a = accounts.open(of("x")).unwrap();
+        assert_eq!(accounts.grant(a, 1), Some(Grant { bytes: Some(10), last: false }));
+        assert!(accounts.used(a, 1, &[(1, 9, 9)]));
+        let last = Some(Grant { bytes: Some(7), last: true });
+        assert_eq!(accounts.grant(a, 1), last);
+        // The response is lost.
+        assert!(!accounts.used(a, 1, &[(1, 9, 9)]));
+        assert_eq!(accounts.grant(a, 1), last);
+    }
+
+    #[test]
+    fn a_new_session_frees_the_grants_of_an_earlier_one_with_its_identity() {
+        let session = |number| Record { session: number, ..of("x") };
+        let mut accounts = Accounts::new(Some(20), 10, 9, 9, 0);
+        let lost = accounts.open(session(1)).unwrap();
+        let other = accounts.open(session(2)).unwrap();
+        assert!(accounts.grant(lost, 1).is_some() && accounts.grant(other, 1).is_some());
+        let new = accounts.open(session(1)).unwrap();
+        assert_eq!(accounts.grant(new, 1), None);
+        assert_eq!(accounts.free_replaced(new), [Key::Record(lost)]);
+        assert_eq!(accounts.free_replaced(new), []);
+        assert_eq!(accounts.grant(new, 1), Some(Grant { bytes: Some(10), last: true }));
+        // Late usage of the earlier session counts.
+        assert!(accounts.used(lost, 1, &[(1, 1, 2)]));
+        assert_eq!(accounts.account_of("x").unwrap().left, Some(17));
+        assert_eq!(accounts.record(other).unwrap().reserved(), 10);
     }
 
     #[test]

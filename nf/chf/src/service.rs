@@ -134,10 +134,16 @@ impl Chf {
         if let Some(uri) = &body.notify_uri {
             self.context.check_callback(uri).await?;
         }
-        let id = self.accounts().open(record).ok_or_else(|| {
-            Problem::new(503, "NF_CONGESTION")
-                .detail("too many active sessions: raise chf.max_sessions")
-        })?;
+        let id = {
+            let mut accounts = self.accounts();
+            let id = accounts.open(record).ok_or_else(|| {
+                Problem::new(503, "NF_CONGESTION")
+                    .detail("too many active sessions: raise chf.max_sessions")
+            })?;
+            let replaced = accounts.free_replaced(id);
+            self.persist(&accounts, &replaced);
+            id
+        };
         let answer = self.charge(id, &body);
         let location =
             format!("{}/nchf-convergedcharging/v3/chargingdata/{id}", self.context.api_root());
