@@ -9,6 +9,7 @@ use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use replacement::Members;
+use status_notifications::Subscription;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -74,8 +75,8 @@ struct State {
     probed: HashSet<ApiRoot>,
     /// The service and the producers of the last answers, by query.
     last_known: HashMap<String, (&'static str, Vec<ApiRoot>)>,
-    /// NF types with a subscription to status changes, and whether the NRF confirmed it.
-    subscribed: HashMap<NfType, bool>,
+    /// The subscriptions to status changes, by NF type.
+    subscribed: HashMap<NfType, Subscription>,
 }
 
 /// The discovery of one function.

@@ -2,12 +2,14 @@
 use super::Discovery;
 use martlet_interop::SbiQuirk;
 use martlet_sbi::{Problem, Route};
+use martlet_sbi_api::common::DateTime;
 use martlet_sbi_api::nnrf_nfmanagement::{
     NfManagementClient, NfType, NotificationData, NotificationEventType, SubscrCond,
     SubscriptionData,
 };
 use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCallback};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The feature "Service-Map" (TS 29.510, 6.1.9).
 const SERVICE_MAP: &str = "1";
@@ -18,20 +20,55 @@ const EVENTS: [NotificationEventType; 3] = [
     NotificationEventType::NfProfileChanged,
 ];
 
+/// Validity of a subscription without an end.
+const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
+/// A subscription counts as valid for this time at least. By a wrong clock it may have ended
+/// already, and would be requested with each discovery request.
+const MIN_VALIDITY: Duration = Duration::from_secs(60);
+
+/// A subscription to status changes of an NF type (TS 29.510, 5.2.2.5). The NRF drops it at its
+/// end, so it is requested again in the second half of its time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subscription {
+    /// When it ends; `None` until the NRF has confirmed it.
+    until: Option<Instant>,
+    /// When it is requested again; `None` while it is being requested.
+    renewal: Option<Instant>,
+}
+
+impl Subscription {
+    /// A subscription that the NRF has confirmed.
+    fn confirmed(now: Instant, valid: Duration) -> Self {
+        let valid = valid.max(MIN_VALIDITY);
+        Subscription { until: Some(now + valid), renewal: Some(now + valid / 2) }
+    }
+
+    fn is_confirmed(&self, now: Instant) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.renewal.is_some_and(|renewal| now >= renewal)
+    }
+}
+
 impl Discovery {
     /// The route of the NRF's status notifications.
     pub(crate) fn routes(self: &Arc<Self>) -> Vec<Route> {
         NNRF_NFSTATUS_CALLBACK.routes(self.clone())
     }
 
-    /// Whether status changes of an NF type are notified. Subscribes if not yet done.
+    /// Whether status changes of an NF type are notified. Subscribes if not yet done, or due again.
     pub(super) fn subscribed(self: &Arc<Self>, target: &NfType) -> bool {
+        let now = Instant::now();
         let known = self.state().subscribed.get(target).copied();
-        if known.is_none() {
-            self.state().subscribed.insert(target.clone(), false);
+        if known.is_none_or(|known| known.is_due(now)) {
+            let until = known.and_then(|known| known.until);
+            let requested = Subscription { until, renewal: None };
+            self.state().subscribed.insert(target.clone(), requested);
             martlet_tasks::spawn(self.clone().subscribe(target.clone()));
         }
-        known.unwrap_or(false)
+        known.is_some_and(|known| known.is_confirmed(now))
     }
 
     /// The own profile is registered, or no longer.
@@ -71,7 +108,12 @@ impl Discovery {
                     "subscription to status changes without a location refused"
                 );
             }
-            Ok(_) => drop(self.state().subscribed.insert(target, true)),
+            Ok(created) => {
+                let valid = created.body.validity_time.as_ref();
+                let valid = valid.map_or(FOREVER, DateTime::remaining);
+                let confirmed = Subscription::confirmed(Instant::now(), valid);
+                self.state().subscribed.insert(target, confirmed);
+            }
             Err(problem) => {
                 tracing::debug!(
                     %problem,
@@ -96,5 +138,38 @@ impl NfStatusCallback for Discovery {
             None => state.entries.clear(),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi::{ApiRoot, Bindings, CallPolicy, Peer};
+
+    #[test]
+    fn a_subscription_is_due_in_the_second_half_of_its_time() {
+        let start = Instant::now();
+        let confirmed = Subscription::confirmed(start, Duration::from_secs(100));
+        let at = |seconds| {
+            let now = start + Duration::from_secs(seconds);
+            (confirmed.is_confirmed(now), confirmed.is_due(now))
+        };
+        assert_eq!((at(49), at(50), at(100)), ((true, false), (true, true), (false, true)));
+        // By the clock of this machine it has ended already.
+        assert!(!Subscription::confirmed(start, Duration::ZERO).is_due(start));
+    }
+
+    #[tokio::test]
+    async fn a_subscription_that_is_due_is_requested_again_once() {
+        let root = |last: u8| ApiRoot::http(format!("127.0.0.{last}:7777"));
+        let nrf = Peer::new(Arc::new(Bindings::default()), root(10), "AMF", CallPolicy::default());
+        let discovery = Arc::new(Discovery::new(NfType::Amf, nrf, root(5)));
+        assert!(!discovery.subscribed(&NfType::Smf));
+        let now = Instant::now();
+        let due = Subscription { until: Some(now + MIN_VALIDITY), renewal: Some(now) };
+        discovery.state().subscribed.insert(NfType::Smf, due);
+        assert!(discovery.subscribed(&NfType::Smf));
+        let requested = discovery.state().subscribed[&NfType::Smf];
+        assert!(requested.is_confirmed(now) && !requested.is_due(now + MIN_VALIDITY));
     }
 }
