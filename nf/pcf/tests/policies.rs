@@ -1,25 +1,33 @@
 //! The PCF's services for AMF and SMF, with NRF and UDR.
-use martlet_nf::{CommonConfig, Environment, Shutdown, ShutdownTrigger, start};
+use martlet_nf::{CommonConfig, Environment, RunningNf, Shutdown, ShutdownTrigger, start};
 use martlet_nrf::Nrf;
 use martlet_pcf::{Pcf, PcfConfig};
-use martlet_sbi::{ApiRoot, Bindings, CallPolicy, LocalBinding, Peer, Problem};
+use martlet_sbi::{
+    ApiRoot, Bindings, Body, BoxFuture, CallPolicy, LocalBinding, Peer, Problem, Request, Response,
+    Route, Router,
+};
 use martlet_sbi_api::common::{Ambr, PduSessionType, Snssai};
 use martlet_sbi_api::npcf_am_policy_control::{
     PcfAmPolicyControlClient, PolicyAssociationRequest, PolicyAssociationUpdateRequest,
     RequestTrigger,
 };
 use martlet_sbi_api::npcf_sm_policy_control::{
-    PcfSmPolicyControlClient, SmPolicyContextData, SmPolicyDeleteData, SmPolicyUpdateContextData,
+    PcfSmPolicyControlClient, SmPolicyContextData, SmPolicyDecision, SmPolicyDeleteData,
+    SmPolicyNotification, SmPolicyUpdateContextData,
 };
+use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_store::{Secret, Store, Subscriber};
 use martlet_udr::{Udr, UdrConfig};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 struct Core {
     am: PcfAmPolicyControlClient,
     sm: PcfSmPolicyControlClient,
+    pcf: RunningNf,
+    local: LocalBinding,
     database: PathBuf,
     _trigger: ShutdownTrigger,
 }
@@ -44,7 +52,8 @@ async fn core(test: &str, config: PcfConfig) -> Core {
     store.add(&[subscriber], true).unwrap();
     drop(store);
     let (trigger, shutdown) = Shutdown::new();
-    let bindings = Bindings::new().with_local(LocalBinding::new());
+    let local = LocalBinding::new();
+    let bindings = Bindings::new().with_local(local.clone());
     let environment = Environment {
         bindings: bindings.clone(),
         fabric: None,
@@ -67,7 +76,7 @@ async fn core(test: &str, config: PcfConfig) -> Core {
     // Callbacks of AMF and SMF, which are not registered here.
     let callbacks_allow = vec![at(16).to_string(), at(17).to_string()];
     let of_pcf = CommonConfig { callbacks_allow, ..common(14) };
-    start::<Pcf>(config, &of_pcf, &environment).await.unwrap();
+    let pcf = start::<Pcf>(config, &of_pcf, &environment).await.unwrap();
     // Registrations with the NRF complete in the background.
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     let peer = Peer::new(
@@ -78,7 +87,7 @@ async fn core(test: &str, config: PcfConfig) -> Core {
     );
     let (am, sm) =
         (PcfAmPolicyControlClient::new(peer.clone()), PcfSmPolicyControlClient::new(peer));
-    Core { am, sm, database, _trigger: trigger }
+    Core { am, sm, pcf, local, database, _trigger: trigger }
 }
 
 fn session(imsi: u32, dnn: &str) -> SmPolicyContextData {
@@ -158,6 +167,44 @@ async fn a_session_without_subscription_is_rejected() {
     other.pdu_session_id = 6;
     let full = core.sm.create_sm_policy(other).await.unwrap_err();
     assert_eq!(status_and_cause(full), (503, "NF_CONGESTION".into()));
+}
+
+/// It fails while the SMF is busy, and has the policy of the time at which it is repeated.
+#[tokio::test]
+async fn a_notification_of_a_changed_policy_is_repeated() {
+    let core = core("notified", PcfConfig::default()).await;
+    let (notifications, mut received) = tokio::sync::mpsc::unbounded_channel();
+    let is_busy = AtomicBool::new(true);
+    let handler = move |_, _, request: Request| {
+        let body: SmPolicyNotification = request.body.take().unwrap();
+        notifications.send(body.sm_policy_decision.unwrap()).unwrap();
+        let response = match is_busy.swap(false, Ordering::Relaxed) {
+            true => Err(Problem::new(503, "NF_CONGESTION")),
+            false => Ok(Response::new(204, Body::empty())),
+        };
+        let response: BoxFuture<'static, _> = Box::pin(std::future::ready(response));
+        response
+    };
+    let operation = NSMF_CALLBACK::sm_policy_update_notify();
+    let route = Route { operation, handler: Arc::new(handler) };
+    core.local.add(&at(16).to_string(), Arc::new(Router::new().serve(vec![route])));
+    let mut request = session(1, "internet");
+    request.subs_sess_ambr = Some(ambr("100 Mbps"));
+    let created = core.sm.create_sm_policy(request).await.unwrap();
+
+    let reload = core.pcf.handle.reload.clone().unwrap();
+    reload(Box::new(PcfConfig { default_5qi: 7, ..Default::default() })).unwrap();
+    let rule = |decision: SmPolicyDecision| {
+        decision.sess_rules.unwrap().into_values().flatten().next().unwrap()
+    };
+    let first = rule(received.recv().await.unwrap());
+    assert_eq!(first.auth_sess_ambr, Some(ambr("100 Mbps")));
+    let change =
+        SmPolicyUpdateContextData { subs_sess_ambr: Some(ambr("5 Mbps")), ..Default::default() };
+    core.sm.update_sm_policy(id(&created.location), change).await.unwrap();
+    let second = rule(received.recv().await.unwrap());
+    assert_eq!(second.auth_sess_ambr, Some(ambr("5 Mbps")));
+    assert_eq!(second.auth_def_qos.unwrap().five_qi, Some(7));
 }
 
 #[tokio::test]
