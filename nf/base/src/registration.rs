@@ -168,7 +168,9 @@ async fn register(
 ) -> Duration {
     let mut back_off = FIRST_BACK_OFF;
     loop {
-        let outcome = client.register_nf_instance(id, profile.clone()).await;
+        let profile = NfProfile { nf_status: status(context), ..profile.clone() };
+        let asked = profile.heart_beat_timer;
+        let outcome = client.register_nf_instance(id, profile).await;
         let outcome = match outcome {
             Err(problem) => registered_despite(context, client, id, problem).await,
             Ok(reply) => Ok(reply.body),
@@ -176,8 +178,7 @@ async fn register(
         match outcome {
             Ok(registered) => {
                 nrf.state.available();
-                let asked =
-                    registered.and_then(|p| p.heart_beat_timer).or(profile.heart_beat_timer);
+                let asked = registered.and_then(|p| p.heart_beat_timer).or(asked);
                 tracing::debug!("registered with the NRF");
                 return Duration::from_secs(asked.unwrap_or(10).clamp(1, 3600).into());
             }
@@ -233,11 +234,8 @@ async fn keep_alive(
             _ = operative.changed() => {}
             _ = draining.changed() => {}
         }
-        let status = match context.is_selectable() {
-            true => "REGISTERED",
-            false => "SUSPENDED",
-        };
-        match within.update_nf_instance(id, JsonPatch(vec![heartbeat(status)])).await {
+        let heartbeat = heartbeat(&status(context));
+        match within.update_nf_instance(id, JsonPatch(vec![heartbeat])).await {
             Ok(_) => {
                 nrf.state.available();
                 pause = interval.min(CHECK_INTERVAL);
@@ -258,12 +256,20 @@ async fn keep_alive(
     }
 }
 
+/// The status at the NRF.
+fn status(context: &NfContext) -> NfStatus {
+    match context.is_selectable() {
+        true => NfStatus::Registered,
+        false => NfStatus::Suspended,
+    }
+}
+
 /// The heartbeat (TS 29.510, 5.2.2.3.2).
-fn heartbeat(status: &str) -> PatchItem {
+fn heartbeat(status: &NfStatus) -> PatchItem {
     PatchItem {
         op: "replace".into(),
         path: "/nfStatus".into(),
         from: None,
-        value: Some(serde_json::Value::String(status.into())),
+        value: Some(serde_json::Value::String(status.as_str().into())),
     }
 }

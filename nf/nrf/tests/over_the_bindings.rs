@@ -1,7 +1,9 @@
 //! The NRF as its consumers see it, through the local binding and over HTTP/2.
 use http::header::AUTHORIZATION;
 use martlet_nf::tokens::VerifyingKey;
-use martlet_nf::{CommonConfig, Environment, Shutdown, start};
+use martlet_nf::{
+    CommonConfig, Environment, NetworkFunction, NfContext, Shutdown, StartError, start,
+};
 use martlet_nrf::{Nrf, NrfConfig};
 use martlet_sbi::{
     ApiRoot, Bindings, Body, CallPolicy, JsonPatch, LocalBinding, OperationInfo, PatchItem, Peer,
@@ -183,6 +185,56 @@ async fn an_instance_registers_and_deregisters_locally() {
 #[tokio::test]
 async fn an_instance_registers_and_deregisters_over_http() {
     life_of_an_instance(&nrf(true, 47102).await).await.unwrap();
+}
+
+/// A function without services that is drained.
+struct Drained;
+
+impl NetworkFunction for Drained {
+    const TYPE: NfType = NfType::Smf;
+    type Config = ();
+
+    async fn create(_: (), context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
+        context.set_draining(true);
+        Ok(Arc::new(Drained))
+    }
+
+    fn routes(self: &Arc<Self>) -> Vec<Route> {
+        Vec::new()
+    }
+}
+
+#[tokio::test]
+async fn a_drained_function_registers_as_suspended() {
+    let consumer = nrf(false, 47105).await;
+    let (_trigger, shutdown) = Shutdown::new();
+    let environment = Environment {
+        bindings: Bindings::new().with_local(consumer.local.clone()),
+        fabric: None,
+        listen: false,
+        sockets: None,
+        limits: ServerLimits::default(),
+        taps: vec![],
+        shutdown,
+    };
+    let id = smf(1, "internet").nf_instance_id;
+    let address = |text: &str| text.parse::<std::net::SocketAddr>().unwrap();
+    let common = CommonConfig {
+        instance_id: Some(id.to_string()),
+        ..CommonConfig::at(address("127.0.0.9:7777"), address("127.0.0.1:47105"))
+    };
+    let _function = start::<Drained>((), &common, &environment).await.unwrap();
+    // The first status that the NRF has.
+    let registered = async {
+        loop {
+            match consumer.management.get_nf_instance(&id, NfInstanceQuery::default()).await {
+                Ok(profile) => return profile.nf_status,
+                Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+            }
+        }
+    };
+    let status = tokio::time::timeout(Duration::from_secs(5), registered).await;
+    assert_eq!(status, Ok(NfStatus::Suspended));
 }
 
 #[derive(Default)]
