@@ -190,16 +190,22 @@ fn serves_dnn(profile: &NfProfile, dnn: &Dnn, slices: Option<&[Snssai]>) -> bool
     };
     if let Some(smf) = &profile.smf_info {
         let items = smf.s_nssai_smf_info_list.iter().filter(|item| of_slice(&item.s_nssai));
-        return items.flat_map(|item| &item.dnn_smf_info_list).any(|item| item.dnn == *dnn);
+        return items.flat_map(|item| &item.dnn_smf_info_list).any(|item| is_dnn(&item.dnn, dnn));
     }
     if let Some(upf) = &profile.upf_info {
         let items = upf.s_nssai_upf_info_list.iter().filter(|item| of_slice(&item.s_nssai));
-        return items.flat_map(|item| &item.dnn_upf_info_list).any(|item| item.dnn == *dnn);
+        return items.flat_map(|item| &item.dnn_upf_info_list).any(|item| is_dnn(&item.dnn, dnn));
     }
     match profile.pcf_info.as_ref().and_then(|pcf| pcf.dnn_list.as_ref()) {
-        Some(list) => list.contains(dnn),
+        Some(list) => list.iter().any(|served| is_dnn(served, dnn)),
         None => true,
     }
+}
+
+/// Whether a served data network is the requested one. Upper and lower case are the same (TS
+/// 23.003, 9.1), and `*` stands for all (TS 29.510, 6.1.6.2.30).
+fn is_dnn(served: &Dnn, asked: &Dnn) -> bool {
+    served.as_str() == "*" || served.eq_ignore_ascii_case(asked)
 }
 
 fn matches_amf(profile: &NfProfile, query: &SearchQuery) -> bool {
@@ -268,6 +274,24 @@ mod tests {
                 && !announces("", SERVICE_MAP)
                 && !announces("x0", SERVICE_MAP)
         );
+    }
+
+    #[test]
+    fn a_data_network_is_served_in_upper_and_lower_case_and_by_the_wildcard() {
+        let serves = |served: &str, asked: &str| {
+            let profile = serde_json::json!({
+                "nfInstanceId": "8f8a5d5e-3c9b-4c5e-9d8e-1f2a3b4c5d6e",
+                "nfType": "SMF",
+                "nfStatus": "REGISTERED",
+                "smfInfo": {"sNssaiSmfInfoList": [
+                    {"sNssai": {"sst": 1}, "dnnSmfInfoList": [{"dnn": served}]}
+                ]}
+            });
+            let profile: NfProfile = serde_json::from_value(profile).unwrap();
+            serves_dnn(&profile, &asked.parse().unwrap(), Some(&[Snssai::new(1, None)]))
+        };
+        assert!(serves("internet", "Internet") && serves("Internet", "internet"));
+        assert!(serves("*", "ims") && !serves("internet", "ims"));
     }
 
     #[test]

@@ -40,6 +40,22 @@ fn static_address_is_assigned_and_foreign_sources_are_dropped() {
     });
 }
 
+/// The name of a data network is the same in upper and lower case (TS 23.003, 9.1).
+#[test]
+fn a_data_network_in_another_case_is_served() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let ue = gnb.new_ue(core.ue_config(1))?;
+        ue.register().await?;
+        let request = PduSessionRequest { dnn: Some("Internet".into()), ..internet() };
+        let session = ue.establish_pdu_session(request).await?;
+        reaches(&ue, session.psi, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
 /// IPv6 address of the UPF on N6.
 const GATEWAY6: Ipv6Addr = Ipv6Addr::new(0xfd45, 0, 0, 0, 0, 0, 0, 1);
 
