@@ -1,11 +1,12 @@
 //! Makes a backup, and lists those that were made.
 use super::folder::Folder;
-use super::manifest::{Manifest, describe};
+use super::manifest::{MANIFEST, Manifest, describe};
 use super::new_file::copy_new;
-use super::staging::{control_folder, open_control};
-use super::{BackupError, CONFIGURATION, KEY, databases, key_file};
+use super::staging::{control_folder, copy_names, enough_room, open_control, owners};
+use super::{BackupError, CONFIGURATION, KEY, Target, databases, key_file, targets, with_end};
 use crate::config::Config;
 use martlet_oam::backups::Backup;
+use martlet_sandbox::folder_of;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -15,7 +16,8 @@ const LIST: &str = "backups.json";
 const MAX_LISTED: usize = 100;
 
 /// Makes a consistent copy of each database, of the key and of the configuration in a new folder,
-/// while a core may run. With `by`, the list of backups has it.
+/// while a core may run. With `by`, the list of backups has it. If a copy fails, the folder is
+/// removed: on a full disk it would take the room that the databases need.
 ///
 /// # Errors
 /// The subscribers are not in a file, or a copy cannot be written.
@@ -34,10 +36,39 @@ pub fn copy(
         path: folder.into(),
         reason: format!("{error}: the folder must not exist, and the one around it must"),
     })?;
+    let backup = match fill(config, &databases, file, folder, by) {
+        Ok(backup) => backup,
+        Err(error) => {
+            if let Err(second) = remove(config, folder) {
+                tracing::warn!(error = %second, "incomplete backup not removed");
+            }
+            return Err(error);
+        }
+    };
+    if by.is_some()
+        && let Err(error) = remember(config, &backup)
+    {
+        tracing::warn!(backup = backup.folder, %error, "backup not listed");
+    }
+    Ok(backup)
+}
+
+/// Copies all files into the folder of a backup.
+fn fill(
+    config: &Config,
+    databases: &[Target],
+    file: Option<&Path>,
+    folder: &Path,
+    by: Option<&str>,
+) -> Result<Backup, BackupError> {
+    let present: Vec<&Target> = databases.iter().filter(|target| target.file.exists()).collect();
+    let length = |file: &Path| std::fs::metadata(file).map_or(0, |status| status.len());
+    let with_log = |file: &Path| length(file) + length(&with_end(file, "-wal"));
+    enough_room(folder, present.iter().map(|target| with_log(&target.file)).sum())?;
     let mut manifest = Manifest::new();
     manifest.write(folder)?;
     let mut names = Vec::new();
-    for target in databases.iter().filter(|target| target.file.exists()) {
+    for target in present {
         let copy = folder.join(target.name);
         martlet_store::connection::copy_sqlite(&target.file, &copy)
             .map_err(|error| BackupError::io(&target.file, error))?;
@@ -59,7 +90,7 @@ pub fn copy(
         names.iter().map(|name| describe(&folder.join(name), name)).collect::<Result<_, _>>()?;
     manifest.complete = true;
     manifest.write(folder)?;
-    let backup = Backup {
+    Ok(Backup {
         folder: folder.display().to_string(),
         made: manifest.made,
         by: by.unwrap_or_default().into(),
@@ -67,13 +98,18 @@ pub fn copy(
         subscribers: manifest.subscribers,
         files: names.into_iter().map(String::from).collect(),
         available: true,
-    };
-    if by.is_some()
-        && let Err(error) = remember(config, &backup)
-    {
-        tracing::warn!(backup = backup.folder, %error, "backup not listed");
-    }
-    Ok(backup)
+    })
+}
+
+/// Removes the folder of a backup that is not complete. One with files of others stays.
+fn remove(config: &Config, folder: &Path) -> Result<(), BackupError> {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let parent = Folder::open(&folder_of(folder), &owners(config))?;
+    let copies = copy_names(&targets(config)?);
+    let draft = format!("{MANIFEST}.draft");
+    let others = [MANIFEST, draft.as_str(), CONFIGURATION];
+    let names: Vec<&str> = copies.iter().map(String::as_str).chain(others).collect();
+    parent.remove_folder(name, &names)
 }
 
 /// Adds a backup to the list.

@@ -51,7 +51,7 @@ pub enum BackupError {
     #[error("the restore of {0} is staged already")]
     Staged(String),
     /// The disk is full.
-    #[error("{folder} has {free} bytes left, and the restore needs {needed}")]
+    #[error("{folder} has {free} bytes left, and {needed} are needed")]
     NoSpace {
         /// The folder.
         folder: PathBuf,

@@ -16,7 +16,7 @@ pub(super) const CARRYING_OUT: &str = "carrying-out.json";
 pub(super) const LAST: &str = "last.json";
 /// The folder with the copies.
 pub(super) const COPIES: &str = "staged";
-/// Bytes that a staged restore leaves on the disk.
+/// Bytes that a backup and a staged restore leave on the disk.
 const RESERVE: u64 = 4 << 20;
 
 /// The control folder: beside the subscriber database.
@@ -50,7 +50,7 @@ pub(super) fn open_control(config: &Config, create: bool) -> Result<Option<Folde
 }
 
 /// Names that the folder of copies may have.
-fn copy_names(targets: &[Target]) -> Vec<String> {
+pub(super) fn copy_names(targets: &[Target]) -> Vec<String> {
     let ends = || [""].into_iter().chain(JOURNALS);
     let all = targets.iter().flat_map(|target| ends().map(|end| format!("{}{end}", target.name)));
     all.collect()
@@ -153,7 +153,8 @@ fn free(folder: &Path) -> Result<u64, BackupError> {
     Ok(status.blocks_available().saturating_mul(status.fragment_size()))
 }
 
-fn enough_room(folder: &Path, bytes: u64) -> Result<(), BackupError> {
+/// Checks that the disk of a folder has room for this many bytes, and some are left.
+pub(super) fn enough_room(folder: &Path, bytes: u64) -> Result<(), BackupError> {
     let (free, needed) = (free(folder)?, bytes.saturating_add(RESERVE));
     match free < needed {
         true => Err(BackupError::NoSpace { folder: folder.into(), free, needed }),

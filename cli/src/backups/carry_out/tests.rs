@@ -118,6 +118,19 @@ fn moves(name: &str) -> usize {
 }
 
 #[test]
+fn a_backup_that_fails_leaves_no_copies() {
+    let site = Site::new("failed-backup");
+    site.add(OLD);
+    let damaged = site.contexts("smf");
+    std::fs::write(&damaged, "no database at all, but a text of some length").unwrap();
+    let failed = copy(&site.config, None, &site.backup(), None);
+    assert!(matches!(failed, Err(BackupError::Io { .. })), "{failed:?}");
+    assert!(!site.backup().exists(), "copies are left");
+    std::fs::remove_file(&damaged).unwrap();
+    copy(&site.config, None, &site.backup(), None).unwrap();
+}
+
+#[test]
 fn a_restore_replaces_all_files_and_keeps_the_replaced_ones_as_a_backup() {
     let site = Site::with_backup("whole");
     let seen = preview(&site.config, &site.backup()).unwrap();
