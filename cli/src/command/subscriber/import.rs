@@ -8,8 +8,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use martlet::exchange::{self, Format, Input, Losses};
 use martlet_store::Subscriber;
-use std::io::BufReader;
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader, Cursor};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 /// Arguments of `martlet subscriber import`.
@@ -34,17 +35,43 @@ pub struct ImportArgs {
 /// Subscribers that wait between the reader of the files and the writer of the database.
 const QUEUE: usize = 1000;
 
+/// A file that is read twice.
+struct Source<'a> {
+    file: &'a Path,
+    /// The content of a pipe, which can be read once.
+    content: Option<Arc<[u8]>>,
+}
+
+impl<'a> Source<'a> {
+    fn of(file: &'a Path) -> Result<Self> {
+        let name = || file.display().to_string();
+        let is_file = std::fs::metadata(file).with_context(name)?.is_file();
+        let content = match is_file {
+            true => None,
+            false => Some(std::fs::read(file).with_context(name)?.into()),
+        };
+        Ok(Source { file, content })
+    }
+
+    fn open(&self) -> Result<Input> {
+        let name = self.file.display().to_string();
+        let text: Box<dyn BufRead> = match &self.content {
+            Some(content) => Box::new(Cursor::new(content.clone())),
+            None => {
+                let opened = std::fs::File::open(self.file).with_context(|| name.clone())?;
+                Box::new(BufReader::with_capacity(1 << 16, opened))
+            }
+        };
+        Ok(Input { name: Some(name), text })
+    }
+}
+
 /// Imports over the API: the files are read twice, so that fields that would be lost are known
 /// before anything is sent.
 fn import_over_api(args: &ImportArgs, api: Api) -> Result<()> {
+    let sources = args.files.iter().map(|file| Source::of(file)).collect::<Result<Vec<_>>>()?;
     let read = |each: &mut dyn FnMut(Subscriber) -> Result<()>| {
-        let open = |file: &PathBuf| {
-            let name = file.display().to_string();
-            let opened = std::fs::File::open(file).with_context(|| name.clone())?;
-            let text = Box::new(BufReader::with_capacity(1 << 16, opened));
-            Ok(Input { name: Some(name), text })
-        };
-        let inputs = args.files.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let inputs = sources.iter().map(Source::open).collect::<Result<Vec<_>>>()?;
         exchange::read(args.format, inputs, each)
     };
     let (mut count, mut last) = (0u64, String::new());
