@@ -145,10 +145,16 @@ pub(super) fn raised(
         let days = certificate["days"].as_i64().unwrap_or(i64::MAX);
         let file = certificate["file"].as_str().unwrap_or_default();
         if days < CERTIFICATE_ALARM_DAYS {
+            let (severity, what) = match days < 0 {
+                true => (Severity::Critical, format!("the certificate {file} has expired")),
+                false => {
+                    (Severity::Warning, format!("the certificate {file} is valid for {days} days"))
+                }
+            };
             raise(
                 format!("certificate-expires:{file}"),
-                if days < 0 { Severity::Critical } else { Severity::Warning },
-                format!("the certificate {file} is valid for {days} days"),
+                severity,
+                what,
                 "renew it: `martlet pki renew`, or the certificate of oam.api",
             );
         }

@@ -102,10 +102,17 @@ impl Monitor {
         let raised = alarms::raised(&state, status, &now, certificates);
         let ids: BTreeSet<_> = raised.iter().map(|alarm| alarm.id.clone()).collect();
         for alarm in raised {
-            if !state.alarms.contains_key(&alarm.id) {
-                events.push(("alarm", json!({"raised": true, "alarm": alarm})));
-                state.alarms.insert(alarm.id.clone(), alarm);
+            if let Some(known) = state.alarms.get_mut(&alarm.id) {
+                (known.what, known.remedy) = (alarm.what, alarm.remedy);
+                if known.severity != alarm.severity {
+                    // Who has acknowledged it has seen the other severity.
+                    (known.severity, known.acknowledged_by) = (alarm.severity, None);
+                    events.push(("alarm", json!({"raised": true, "alarm": known.clone()})));
+                }
+                continue;
             }
+            events.push(("alarm", json!({"raised": true, "alarm": alarm})));
+            state.alarms.insert(alarm.id.clone(), alarm);
         }
         let cleared: Vec<_> =
             state.alarms.keys().filter(|id| !ids.contains(*id)).cloned().collect();
@@ -238,5 +245,19 @@ mod tests {
         let (before, after) = monitor.acknowledge("pool-full:internet", "eva").unwrap();
         assert_eq!(before.acknowledged_by, None);
         assert_eq!(after.acknowledged_by.as_deref(), Some("eva"));
+        monitor.acknowledge("certificate-expires:amf.pem", "eva").unwrap();
+
+        // Both become worse.
+        let certificate = json!({"file": "amf.pem", "days": -1});
+        let events = monitor.take(&status(json!([]), 100), &[certificate]);
+        let alarms = monitor.alarms();
+        assert_eq!(alarms[0].severity, Severity::Critical);
+        assert_eq!(alarms[0].what, "the certificate amf.pem has expired");
+        assert_eq!(alarms[0].acknowledged_by, None, "as a warning");
+        assert_eq!(alarms[1].what, "100 of 100 addresses of internet are used");
+        assert_eq!(alarms[1].since, after.since);
+        assert_eq!(alarms[1].acknowledged_by.as_deref(), Some("eva"));
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!(events[0].1["alarm"]["severity"], "critical");
     }
 }
