@@ -75,7 +75,16 @@ export async function overview(at, _, context) {
     },
     alarm(data) { add("alarm", data); drawAlarms(); },
     ue(data) { add("ue", data); }, gnb(data) { add("gnb", data); }, function(data) { add("function", data); },
+    // Events are lost, as with a restart of the core.
+    reset() { again().catch(() => {}); },
   });
+  async function again() {
+    points = (await get("/overview")).series;
+    await drawAlarms();
+  }
+  // The text of an alarm changes without an event, and so does who has acknowledged it.
+  const timer = setInterval(() => drawAlarms().catch(() => {}), 30000);
+  context.onLeave(() => clearInterval(timer));
 }
 
 function describe(kind, data) {
