@@ -124,6 +124,8 @@ check_files() { # ROOT
         "$1/lib/systemd/system/martlet.service" || fail "the unit starts another program"
     grep -qx 'RuntimeDirectory=martlet' "$1/lib/systemd/system/martlet.service" ||
         fail "the unit makes no /run/martlet, where the sockets of OAM and API are"
+    grep -qx 'StartLimitIntervalSec=0' "$1/lib/systemd/system/martlet.service" ||
+        fail "systemd gives up after five failed starts within 10 s"
     ! readelf -S "$1/usr/bin/martlet" | grep -q '\.debug_line' || fail "martlet has debug sections"
 }
 
