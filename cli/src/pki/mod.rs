@@ -19,8 +19,9 @@ use rcgen::{
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
+use std::fs::{File, Permissions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -495,21 +496,39 @@ fn read(file: &Path) -> Result<String> {
 
 /// Writes a new file that only its owner can read.
 fn write_new(file: &Path, text: &str) -> Result<()> {
-    let mut open = std::fs::OpenOptions::new();
-    let opened = open.write(true).create_new(true).mode(0o600).open(file);
-    opened
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| file.display().to_string())
+    create(file, text).map(drop).with_context(|| file.display().to_string())
 }
 
-/// Writes a file that only its owner can read, in place of an earlier one.
+fn create(file: &Path, text: &str) -> std::io::Result<File> {
+    let mut open = File::options();
+    let mut file = open.write(true).create_new(true).mode(0o600).open(file)?;
+    file.write_all(text.as_bytes())?;
+    Ok(file)
+}
+
+/// Writes a file in place of an earlier one, with its owner, group and mode, as the functions read
+/// it as another user than root. Without an earlier one it has owner and group of the CA's
+/// certificate there, and only its owner can read it. A revocation list has its mode, too.
 fn replace(file: &Path, text: &str) -> Result<()> {
+    let named = || file.display().to_string();
     let mut new = file.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
     let _ = std::fs::remove_file(&new);
-    write_new(&new, text)?;
-    std::fs::rename(&new, file).with_context(|| file.display().to_string())
+    let opened = create(&new, text).with_context(|| new.display().to_string())?;
+    let earlier = std::fs::metadata(file);
+    let has_mode = earlier.is_ok() || file.ends_with(PkiFile::REVOKED);
+    let model = earlier.or_else(|_| std::fs::metadata(file.with_file_name(PkiFile::AUTHORITY)));
+    if let Ok(model) = model {
+        // Root alone may give a file to others.
+        let given = fchown(&opened, Some(model.uid()), Some(model.gid()));
+        if given.is_ok() && has_mode {
+            let is_key = file.to_string_lossy().ends_with("-key.pem");
+            let mode = model.permissions().mode() & if is_key { 0o770 } else { 0o777 };
+            opened.set_permissions(Permissions::from_mode(mode)).with_context(named)?;
+        }
+    }
+    std::fs::rename(&new, file).with_context(named)
 }
 
 #[cfg(test)]
@@ -534,5 +553,33 @@ mod tests {
         let next = last_hour.next_check();
         assert!(next > Duration::from_secs(3590) && next <= Duration::from_secs(3601), "{next:?}");
         assert_eq!(certificate(40 * 24 * 3600).validity(), Validity::Valid);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_has_its_owner_and_mode() {
+        let folder = std::env::temp_dir().join(format!("martlet-replace-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        create_folder(&folder).unwrap();
+        let at = |name: &str| folder.join(name);
+        let metadata = |name: &str| std::fs::metadata(at(name)).unwrap();
+        let mode = |name: &str| metadata(name).permissions().mode() & 0o777;
+        for (name, mode) in [(PkiFile::AUTHORITY, 0o644), ("amf-key.pem", 0o644)] {
+            replace(&at(name), "earlier").unwrap();
+            std::fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+            // As anyone but root it stays this user's.
+            let _ = std::os::unix::fs::chown(at(name), Some(54_321), Some(54_321));
+        }
+        let owner = metadata(PkiFile::AUTHORITY).uid();
+        for name in [PkiFile::AUTHORITY, "amf-key.pem", "smf-key.pem", PkiFile::REVOKED] {
+            replace(&at(name), "new").unwrap();
+            assert_eq!(std::fs::read_to_string(at(name)).unwrap(), "new");
+            assert_eq!(metadata(name).uid(), owner, "{name}");
+        }
+        assert_eq!(mode(PkiFile::AUTHORITY), 0o644);
+        assert_eq!(mode(PkiFile::REVOKED), 0o644);
+        // Others may read no key, and a new one only its owner.
+        assert_eq!(mode("amf-key.pem"), 0o640);
+        assert_eq!(mode("smf-key.pem"), 0o600);
+        let _ = std::fs::remove_dir_all(&folder);
     }
 }
