@@ -9,8 +9,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Sections that concern every function.
-const SHARED: [&str; 5] = ["state_dir", "network", "sbi", "fabric", "oam"];
+/// Keys that concern every function. Without a CHF, the others alone can report that it is wanted.
+const SHARED: [&str; 8] =
+    ["state_dir", "strict", "network", "sbi", "fabric", "oam", "security", "chf.enabled"];
 
 /// What a reload did.
 #[derive(Debug, Default)]
@@ -165,6 +166,11 @@ mod tests {
         assert_eq!(reloader.reload().unwrap().to_string(), again);
         write("amf: { nmae: two }\n");
         assert!(reloader.reload().unwrap_err().to_string().contains("did you mean name?"));
+        // What is no function's own concerns it, too.
+        write("strict: true\nsecurity: { fork: false }\nchf: { enabled: true }\n");
+        let shared = "configuration reloaded; applied: nothing; restart needed for: chf.enabled, \
+                      security.fork, strict";
+        assert_eq!(smf.reload().unwrap().to_string(), shared);
         let _ = std::fs::remove_file(&file);
     }
 }
