@@ -296,6 +296,23 @@ fn rotate(file: &Path, files: u32) -> std::io::Result<File> {
     append(file, mode)
 }
 
+/// Whether a name is that of the file, or of the file of a function beside it.
+pub fn is_current(file: &Path, name: &str) -> bool {
+    let of_function = || {
+        let rest = name.strip_prefix(file.file_stem()?.to_str()?)?;
+        Some(rest.starts_with('.') && rest.ends_with(".history"))
+    };
+    file.file_name().is_some_and(|own| own == name) || of_function() == Some(true)
+}
+
+/// The name of the current file, for one of the older files.
+fn without_number(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((current, number)) if number.parse::<u32>().is_ok() => current,
+        _ => name,
+    }
+}
+
 /// The events of a UE in order of time, from the file, its older files and those of other
 /// functions.
 ///
@@ -304,12 +321,11 @@ fn rotate(file: &Path, files: u32) -> std::io::Result<File> {
 pub fn read(file: &Path, supi: &str) -> Result<Vec<Value>> {
     let folder =
         file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_string();
     let mut events = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if !name.starts_with(&format!("{stem}.")) || !name.contains("history") {
+        if !is_current(file, name) && !is_current(file, without_number(name)) {
             continue;
         }
         for line in BufReader::new(File::open(&path)?).lines().map_while(Result::ok) {
@@ -382,5 +398,29 @@ mod tests {
             "the file, two older ones, and another function's"
         );
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_of_any_name_is_read_with_its_older_ones() {
+        for path in ["events/ue.log", "events/history", "events/martlet.history", "events/ue.5"] {
+            let folder = format!("martlet-history-name-{}", std::process::id());
+            let file = std::env::temp_dir().join(folder).join(path);
+            let folder = file.parent().unwrap();
+            let _ = std::fs::remove_dir_all(folder);
+            std::fs::create_dir_all(folder).unwrap();
+            let config =
+                HistoryConfig { path: file.display().to_string(), ..HistoryConfig::default() };
+            let of_amf = config.file("", Some("amf")).unwrap();
+            let unrelated = folder.join("unrelated.history");
+            let files = [&numbered(&file, 2), &of_amf, &numbered(&of_amf, 1), &file, &unrelated];
+            for (ms, file) in files.into_iter().enumerate() {
+                let event = json!({"ms": ms, "supi": "imsi-1"});
+                std::fs::write(file, format!("{event}\n")).unwrap();
+            }
+            let events = read(&file, "imsi-1").unwrap();
+            let times: Vec<_> = events.iter().filter_map(|event| event["ms"].as_u64()).collect();
+            assert_eq!(times, [0, 1, 2, 3], "{path}");
+            std::fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+        }
     }
 }

@@ -1,4 +1,5 @@
 //! The latest events of all UEs, read from the ends of the history files.
+use martlet::ue_history;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -33,8 +34,8 @@ struct State {
 pub struct EventTail(Mutex<State>);
 
 impl EventTail {
-    /// The events after a position, and the position after them. The files are those beside `file`
-    /// that begin with its name.
+    /// The events after a position, and the position after them, from `file` and the files of the
+    /// functions beside it.
     pub fn after(&self, file: &Path, position: u64) -> (Vec<Value>, u64) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for path in files(file) {
@@ -51,11 +52,9 @@ impl EventTail {
 fn files(file: &Path) -> Vec<PathBuf> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let start = format!("{stem}.");
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let current = names.filter(|name| name.starts_with(&start) && name.ends_with(".history"));
+    let current = names.filter(|name| ue_history::is_current(file, name));
     current.map(|name| folder.join(name)).collect()
 }
 
@@ -109,11 +108,11 @@ mod tests {
     fn new_lines_of_all_files_are_read_once() {
         let folder = std::env::temp_dir().join(format!("martlet-tail-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let (one, two) = (folder.join("m.history"), folder.join("m.amf.history"));
+        let (one, two) = (folder.join("m.log"), folder.join("m.amf.history"));
         let event = |n: u64| format!("{{\"ms\": {n}, \"supi\": \"imsi-1\", \"what\": \"x\"}}\n");
         std::fs::write(&one, event(1)).unwrap();
         std::fs::write(&two, event(2)).unwrap();
-        std::fs::write(folder.join("m.history.1"), event(0)).unwrap();
+        std::fs::write(folder.join("m.log.1"), event(0)).unwrap();
         let tail = EventTail::default();
         let (events, position) = tail.after(&one, 0);
         assert_eq!((events.len(), position), (2, 2));
