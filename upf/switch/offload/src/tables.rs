@@ -68,6 +68,17 @@ pub(super) struct Counted {
     pub bytes: u64,
 }
 
+impl Counted {
+    /// Takes new values, and returns by how much they are more than the last ones. Lower values are
+    /// of a switch that was started again without its state: it counts from them on.
+    pub fn advance(&mut self, packets: u64, bytes: u64) -> (u64, u64) {
+        let restarted = packets < self.packets || bytes < self.bytes;
+        let more = if restarted { (0, 0) } else { (packets - self.packets, bytes - self.bytes) };
+        (self.packets, self.bytes) = (packets, bytes);
+        more
+    }
+}
+
 /// The entries of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Installed {
@@ -505,5 +516,29 @@ impl Tables {
             self.meters[*array].returned.push(*index);
         }
         self.sessions.returned.extend(&installed.sessions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_that_counts_from_zero_again_is_counted_on() {
+        let mut counted = Counted {
+            index: 1,
+            pdr: 1,
+            direction: Direction::Uplink,
+            urrs: vec![1],
+            packets: 5,
+            bytes: 500,
+        };
+        assert_eq!(counted.advance(7, 900), (2, 400));
+        assert_eq!(counted.advance(7, 900), (0, 0));
+        assert_eq!(counted.advance(0, 0), (0, 0));
+        assert_eq!(counted.advance(3, 300), (3, 300));
+        // As many packets as before, of fewer bytes.
+        assert_eq!(counted.advance(3, 200), (0, 0));
+        assert_eq!(counted.advance(4, 300), (1, 100));
     }
 }

@@ -363,6 +363,48 @@ fn a_switch_is_killed(native: DatapathChoice) {
     assert!(usage.uplink_packets <= u64::from(sent + more));
 }
 
+/// A switch that is started again without its state counts from zero.
+fn usage_is_counted_after_a_restart_without_state() {
+    let mut testbed =
+        Testbed::new(DatapathChoice::Kernel, |config| config.policy = OffloadPolicy::All);
+    testbed.apply(&session());
+    testbed.eventually("it is on the switch", |testbed| testbed.on_switch() == 1);
+    let sent = Traffic::during(&mut testbed, 0, Duration::from_millis(1), |_| {
+        std::thread::sleep(Duration::from_millis(400))
+    });
+    check_all_arrived(&testbed, 0, sent);
+    testbed.eventually("all is counted", |testbed| {
+        let counters = testbed.datapath.counters();
+        counters.uplink_packets.get().min(counters.downlink_packets.get()) == u64::from(sent)
+    });
+    drop(testbed.switch.take());
+    testbed.eventually("the switch is lost", |testbed| testbed.status("connected") == false);
+    testbed.forget_state();
+    testbed.start_switch();
+    testbed.eventually("its rules are restored", |testbed| testbed.on_switch() == 1);
+    let seen = testbed.datapath.forwarded(1);
+    // Fewer than before.
+    let more = Traffic::during(&mut testbed, 10_000, Duration::from_millis(2), |_| {
+        std::thread::sleep(Duration::from_millis(200))
+    });
+    check_all_arrived(&testbed, 10_000, more);
+    assert_eq!(testbed.datapath.forwarded(1), seen, "the native UPF forwards none of it");
+    let usage = testbed.usage();
+    let all = u64::from(sent + more);
+    assert_eq!((usage.uplink_packets, usage.downlink_packets), (all, all));
+    assert_eq!(usage.uplink_bytes, all * LENGTH as u64);
+}
+
+#[test]
+fn usage_is_counted_after_a_restart_of_switch_without_state() {
+    in_namespace(usage_is_counted_after_a_restart_without_state);
+}
+
+#[test]
+fn usage_is_counted_after_a_restart_of_engine_xdp_without_state() {
+    in_namespace(|| with_engine_xdp(true, usage_is_counted_after_a_restart_without_state));
+}
+
 #[test]
 fn a_hot_session_moves_to_engine_xdp_with_native_kernel() {
     in_namespace(|| with_engine_xdp(true, || a_hot_session_moves(DatapathChoice::Kernel)));

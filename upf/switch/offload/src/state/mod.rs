@@ -169,6 +169,12 @@ impl State {
         self.known.values().filter(|known| matches!(known.path, Path::Switch(_))).count()
     }
 
+    fn seids_on_switch(&self) -> Vec<u64> {
+        let on_switch = |known: &Known| matches!(known.path, Path::Switch(_));
+        let known = self.known.iter().filter(|(_, known)| on_switch(known));
+        known.map(|(seid, _)| *seid).collect()
+    }
+
     fn show(&self) {
         super::SESSIONS.set(self.on_switch() as i64);
     }

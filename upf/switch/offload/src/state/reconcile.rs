@@ -18,6 +18,9 @@ impl State {
             _ => return false,
         }
         self.connected = true;
+        // A switch without its earlier state counts from zero again, and has no rules yet: without
+        // this poll, what it counts next would be missed until it exceeds the last values.
+        self.poll_counters(&self.seids_on_switch());
         self.compute_isolation();
         let ports = self.tables.ports(&self.ues, self.longest);
         if !matches!(self.request(Request::Write(ports)), Reply::Done) || !self.reconcile() {

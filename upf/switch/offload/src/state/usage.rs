@@ -35,11 +35,10 @@ impl State {
         let now = SystemTime::now();
         let mut known = self.known.get_mut(&seid);
         for (of, (packets, bytes)) in counted.iter_mut().zip(counts) {
-            let delta = (packets.saturating_sub(of.packets), bytes.saturating_sub(of.bytes));
+            let delta = of.advance(*packets, *bytes);
             if delta == (0, 0) {
                 continue;
             }
-            (of.packets, of.bytes) = (*packets, *bytes);
             let (all_packets, all_bytes) = direction_of(&self.counters, of.direction);
             all_packets.add(delta.0);
             all_bytes.add(delta.1);
@@ -104,12 +103,7 @@ impl State {
         if !self.poll_backoff.is_due(Instant::now(), self.config.sample(), limits) {
             return true;
         }
-        let seids: Vec<u64> = self
-            .known
-            .iter()
-            .filter(|(_, known)| is_on_switch(known))
-            .map(|(seid, _)| *seid)
-            .collect();
+        let seids = self.seids_on_switch();
         let before = self.statistics.bytes;
         let whole = self.poll_counters(&seids);
         self.polled_at = SystemTime::now();

@@ -141,6 +141,11 @@ impl Testbed {
         });
     }
 
+    /// The next switch starts without the state of this one, which has ended.
+    pub fn forget_state(&self) {
+        std::fs::remove_dir_all(&self.state).expect("the state of the switch");
+    }
+
     /// A status value of the switch datapath.
     pub fn status(&self, what: &str) -> serde_json::Value {
         self.datapath.details()["switch"][what].clone()
