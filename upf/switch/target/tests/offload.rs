@@ -363,6 +363,43 @@ fn a_switch_is_killed(native: DatapathChoice) {
     assert!(usage.uplink_packets <= u64::from(sent + more));
 }
 
+#[test]
+fn a_quota_is_exact_while_the_switch_is_lost() {
+    in_namespace(|| {
+        const QUOTA: u64 = 6_000_000;
+        let mut testbed = Testbed::new(DatapathChoice::Kernel, |config| {
+            (config.policy, config.quota_margin_kb) = (OffloadPolicy::All, 1_000);
+        });
+        let mut session = session();
+        let urr = session.urrs.get_mut(&1).expect("a URR");
+        urr.triggers = ReportingTriggers::VOLQU;
+        urr.volume_quota = Some(VolumeLimit { total: Some(QUOTA), ..Default::default() });
+        testbed.apply(&session);
+        testbed.eventually("it is on the switch", |testbed| testbed.on_switch() == 1);
+        let sent = Traffic::during(&mut testbed, 0, Duration::from_millis(10), |_| {
+            std::thread::sleep(Duration::from_millis(500))
+        });
+        check_all_arrived(&testbed, 0, sent);
+        testbed.eventually("all is counted", |testbed| {
+            let counters = testbed.datapath.counters();
+            counters.uplink_packets.get().min(counters.downlink_packets.get()) == u64::from(sent)
+        });
+        assert_eq!(testbed.on_switch(), 1);
+        drop(testbed.switch.take());
+        testbed.eventually("the switch is lost", |testbed| testbed.status("connected") == false);
+        Traffic::during(&mut testbed, 10_000, Duration::from_millis(1), |testbed| {
+            testbed.eventually("the quota is exhausted", |testbed| {
+                let is_quota = |event: &Event| {
+                    matches!(event, Event::UsageReached { limit: Reached::Quota, .. })
+                };
+                testbed.events().iter().any(is_quota)
+            });
+        });
+        let usage = testbed.usage();
+        assert_eq!(usage.uplink_bytes + usage.downlink_bytes, QUOTA);
+    });
+}
+
 /// A switch that is started again without its state counts from zero.
 fn usage_is_counted_after_a_restart_without_state() {
     let mut testbed =

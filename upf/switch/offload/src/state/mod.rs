@@ -97,6 +97,8 @@ pub(super) struct State {
     /// the tables.
     perimeter: Option<Arc<Perimeter>>,
     isolated: Option<u64>,
+    /// The switch was lost, and the native UPF does not know yet what is left of the limits.
+    limits_due: bool,
     /// No session moves to the switch any more.
     ended: bool,
 }
@@ -140,6 +142,7 @@ impl State {
             network_instances,
             perimeter,
             isolated: None,
+            limits_due: false,
             ended: false,
         }
     }
@@ -158,7 +161,7 @@ impl State {
         }
         let reply = self.controller.request(request);
         if let Reply::Lost(why) = &reply {
-            self.connected = false;
+            (self.connected, self.limits_due) = (false, true);
             self.statistics.why = why.clone();
             tracing::warn!(why, "switch lost: its sessions use the native path");
         }

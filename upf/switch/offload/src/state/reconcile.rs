@@ -9,6 +9,11 @@ use std::collections::{HashMap, HashSet};
 impl State {
     /// Connects and reconciles. Returns false if there is no switch.
     pub fn connect(&mut self) -> bool {
+        if std::mem::take(&mut self.limits_due) {
+            for seid in self.seids_on_switch() {
+                self.adjust(seid);
+            }
+        }
         match self.controller.request(Request::Connect) {
             Reply::Done => {}
             Reply::Lost(why) | Reply::Refused(why) => {
@@ -26,6 +31,10 @@ impl State {
         if !matches!(self.request(Request::Write(ports)), Reply::Done) || !self.reconcile() {
             self.connected = false;
             return false;
+        }
+        // What the native UPF has forwarded meanwhile counts against the limits on the switch.
+        for seid in self.seids_on_switch() {
+            self.take_native_usage(seid);
         }
         self.statistics.connections += 1;
         tracing::info!(sessions = self.on_switch(), "switch connected");
