@@ -138,7 +138,11 @@ impl P4Runtime for Shared {
                         .enumerate()
                         .filter(|(n, _)| !failed.contains(n))
                         .map(|(_, update)| update);
-                    journal.append(written);
+                    if journal.append(written) {
+                        // The response does not wait for it.
+                        let journal = journal.clone();
+                        tokio::task::spawn_blocking(move || journal.compact());
+                    }
                 }
             }
             match errors.is_empty() {
