@@ -44,7 +44,9 @@ struct Member {
     /// Name and schema, once it has joined.
     joined: Option<(String, u64)>,
     authorities: [BTreeSet<String>; 2],
-    channels: HashMap<u64, u64>,
+    /// The channels of which the process has an end, and the members at the other ends; `None` if
+    /// the other end is closed.
+    channels: HashMap<u64, Option<u64>>,
 }
 
 /// The members, announcements and channels of a manager.
@@ -97,9 +99,16 @@ impl Registry {
         let Some(member) = self.members.remove(&number) else { return };
         self.servers.retain(|_, server| *server != number);
         for (channel, peer) in member.channels {
-            if let Some(peer) = self.members.get_mut(&peer) {
-                peer.channels.remove(&channel);
-            }
+            self.end_closed(channel, peer);
+        }
+    }
+
+    /// One end of a channel is closed. The other one counts until its process has closed it, too:
+    /// else a process that keeps its end could have any number of channels with the same peer.
+    fn end_closed(&mut self, channel: u64, peer: Option<u64>) {
+        let peer = peer.and_then(|peer| self.members.get_mut(&peer));
+        if let Some(other) = peer.and_then(|peer| peer.channels.get_mut(&channel)) {
+            *other = None;
         }
     }
 
@@ -135,10 +144,8 @@ impl Registry {
             }
             ToManager::Connect { service, authority } => self.connect(from, service, authority),
             ToManager::ChannelClosed { channel } => {
-                let peer = member.channels.remove(&channel);
-                if let Some(peer) = peer.and_then(|peer| self.members.get_mut(&peer)) {
-                    peer.channels.remove(&channel);
-                }
+                let peer = member.channels.remove(&channel).flatten();
+                self.end_closed(channel, peer);
                 Vec::new()
             }
         }
@@ -180,7 +187,7 @@ impl Registry {
         let known = member
             .channels
             .iter()
-            .find(|(_, peer)| Some(**peer) == server)
+            .find(|(_, peer)| peer.is_some() && **peer == server)
             .map(|(channel, _)| *channel);
         let channel = known.or_else(|| {
             let (channel, action) = self.create_channel(from, server?)?;
@@ -202,8 +209,8 @@ impl Registry {
         let here = self.number();
         // A process that connects to itself has both ends under different numbers.
         let there = if first == second { self.number() } else { here };
-        self.members.get_mut(&first)?.channels.insert(here, second);
-        self.members.get_mut(&second)?.channels.insert(there, first);
+        self.members.get_mut(&first)?.channels.insert(here, Some(second));
+        self.members.get_mut(&second)?.channels.insert(there, Some(first));
         let (first, second) = ((first, of_second), (second, of_first));
         Some((here, Action::CreateChannel { channels: [here, there], first, second }))
     }
@@ -314,6 +321,31 @@ mod tests {
             ToManager::Withdraw { service: Service::Calls, authority: "server:80".into() },
         );
         assert_eq!(connect(&mut registry, client, "server:80"), (None, vec![]));
+    }
+
+    #[test]
+    fn a_channel_counts_until_both_ends_are_closed() {
+        let limits = ManagerLimits { channels: 1, ..ManagerLimits::default() };
+        let mut registry = Registry::new(limits, 0);
+        let (client, server) =
+            (join(&mut registry, "core", "client"), join(&mut registry, "core", "server"));
+        serve(&mut registry, server, "server:80");
+        let channel = connect(&mut registry, client, "server:80").0.expect("a channel");
+        registry.handle(client, ToManager::ChannelClosed { channel });
+        // The server still has its end.
+        assert_eq!(connect(&mut registry, client, "server:80"), (None, vec![]));
+        registry.remove(client);
+        let client = join(&mut registry, "core", "client");
+        assert_eq!(connect(&mut registry, client, "server:80"), (None, vec![]));
+        registry.handle(server, ToManager::ChannelClosed { channel });
+        let channel = connect(&mut registry, client, "server:80").0.expect("a channel");
+        // After a restart of the server, the client counts its end.
+        registry.remove(server);
+        let server = join(&mut registry, "core", "server");
+        serve(&mut registry, server, "server:80");
+        assert_eq!(connect(&mut registry, client, "server:80"), (None, vec![]));
+        registry.handle(client, ToManager::ChannelClosed { channel });
+        assert!(connect(&mut registry, client, "server:80").0.is_some());
     }
 
     #[test]
