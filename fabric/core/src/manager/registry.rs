@@ -2,6 +2,10 @@
 use crate::messages::{self, FromManager, Peer, Service, ToManager, VERSION};
 use std::collections::{BTreeSet, HashMap};
 
+/// Maximum length of the authorities of a process in the message that describes it to its peers: a
+/// longer message would end their connections to the manager.
+const AUTHORITY_BYTES: usize = messages::MAX_MESSAGE_BYTES - (8 << 10);
+
 /// Limits of the manager.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case", default, deny_unknown_fields)]
@@ -156,6 +160,9 @@ impl Registry {
         let key = (service, member.domain.clone(), authority.clone());
         let taken = self.servers.get(&key).is_some_and(|server| *server != from);
         let count = member.authorities.iter().map(BTreeSet::len).sum::<usize>();
+        // With a comma. An escaped control character has six bytes.
+        let length = |authority: &String| messages::encode(authority).len() + 1;
+        let others = member.authorities.iter().flatten().map(length).sum::<usize>();
         let reason = if taken {
             Some("another process of this security domain serves the authority".to_string())
         } else if count >= self.limits.authorities || authority.is_empty() || authority.len() > 255
@@ -163,6 +170,10 @@ impl Registry {
             Some(format!(
                 "authority refused: a process serves up to {} authorities of 1 to 255 bytes",
                 self.limits.authorities
+            ))
+        } else if others + length(&authority) > AUTHORITY_BYTES {
+            Some(format!(
+                "authority refused: all authorities of a process have up to {AUTHORITY_BYTES} bytes"
             ))
         } else {
             self.servers.insert(key, from);
@@ -346,6 +357,26 @@ mod tests {
         assert_eq!(connect(&mut registry, client, "server:80"), (None, vec![]));
         registry.handle(client, ToManager::ChannelClosed { channel });
         assert!(connect(&mut registry, client, "server:80").0.is_some());
+    }
+
+    #[test]
+    fn descriptions_of_peers_fit_into_a_message() {
+        for (filling, min) in [("a", 64), ("\u{1}", 10), ("\"", 40)] {
+            let mut registry = Registry::new(ManagerLimits::default(), 0);
+            let client = join(&mut registry, "core", "client");
+            let server = join(&mut registry, "core", &"\u{1}".repeat(64));
+            let authority = |n: usize| format!("{n:02}{}", filling.repeat(253));
+            let served = (0..64).filter(|n| serve(&mut registry, server, &authority(*n))).count();
+            assert!(served >= min, "{served}");
+            let (channel, actions) = connect(&mut registry, client, &authority(0));
+            let [Action::CreateChannel { first: (_, peer), .. }] = &actions[..] else {
+                panic!("{actions:?}")
+            };
+            let (channel, sizes) = (channel.expect("a channel"), Default::default());
+            let message = FromManager::Channel { channel, end: 0, sizes, peer: peer.clone() };
+            let length = messages::encode(&message).len();
+            assert!(length <= messages::MAX_MESSAGE_BYTES, "{length}");
+        }
     }
 
     #[test]
