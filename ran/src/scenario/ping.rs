@@ -48,7 +48,7 @@ pub async fn ping_together(
             let left = deadline.saturating_duration_since(Instant::now());
             match tokio::time::timeout(left, ue.recv_ip()).await {
                 Ok(Ok((_, packet))) => {
-                    missing.retain(|sequence| !is_reply(&packet, target, identifier, *sequence));
+                    missing.retain(|sequence| !is_reply(&packet, addresses, identifier, *sequence));
                 }
                 Ok(Err(error)) => return Err(error),
                 Err(_) => return Err(UeError::Timeout(limit)),
@@ -78,16 +78,24 @@ fn echo_request(source: Ipv4Addr, target: Ipv4Addr, identifier: u16, sequence: u
     packet
 }
 
-fn is_reply(packet: &[u8], from: Ipv4Addr, identifier: u16, sequence: u16) -> bool {
+/// Whether a packet is the reply to a request with these addresses, source and target. All UEs use
+/// the same identifiers: the destination shows that the reply is not another UE's.
+fn is_reply(
+    packet: &[u8],
+    addresses: (Ipv4Addr, Ipv4Addr),
+    identifier: u16,
+    sequence: u16,
+) -> bool {
+    let (source, target) = addresses;
     let Some(first) = packet.first() else { return false };
     let header = usize::from(first & 0x0f) * 4;
-    let (Some(source), Some(&[0, 0, _, _, i0, i1, s0, s1])) =
-        (packet.get(12..16), packet.get(header..).and_then(|message| message.first_chunk::<8>()))
+    let (Some(ends), Some(&[0, 0, _, _, i0, i1, s0, s1])) =
+        (packet.get(12..20), packet.get(header..).and_then(|message| message.first_chunk::<8>()))
     else {
         return false;
     };
     packet.get(9) == Some(&1)
-        && source == from.octets()
+        && ends == [target.octets(), source.octets()].concat()
         && u16::from_be_bytes([i0, i1]) == identifier
         && u16::from_be_bytes([s0, s1]) == sequence
 }
@@ -113,13 +121,17 @@ mod tests {
         let (source, target) = (Ipv4Addr::new(10, 60, 0, 2), Ipv4Addr::new(10, 60, 0, 1));
         let mut packet = echo_request(source, target, 0x177, 3);
         assert_eq!((checksum(&packet[..20]), checksum(&packet[20..])), (0, 0));
-        assert!(!is_reply(&packet, target, 0x177, 3), "a request is not a reply");
+        let addresses = (source, target);
+        assert!(!is_reply(&packet, addresses, 0x177, 3), "a request is not a reply");
         packet[12..16].copy_from_slice(&target.octets());
+        packet[16..20].copy_from_slice(&source.octets());
         packet[20] = 0;
-        assert!(is_reply(&packet, target, 0x177, 3));
-        assert!(!is_reply(&packet, target, 0x177, 4));
+        assert!(is_reply(&packet, addresses, 0x177, 3));
+        assert!(!is_reply(&packet, addresses, 0x177, 4));
         for length in 0..packet.len().min(28) {
-            assert!(!is_reply(&packet[..length], target, 0x177, 3));
+            assert!(!is_reply(&packet[..length], addresses, 0x177, 3));
         }
+        packet[19] = 3;
+        assert!(!is_reply(&packet, addresses, 0x177, 3), "the reply to another UE");
     }
 }
