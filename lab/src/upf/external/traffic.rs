@@ -20,6 +20,8 @@ const PAYLOAD: usize = LENGTH - HEADERS;
 const BUFFER: usize = 32 << 20;
 /// How long packets may take after the last one was sent.
 const DRAIN: Duration = Duration::from_millis(100);
+/// How long packets are read after that which wait in the buffer.
+const LATE: Duration = Duration::from_secs(1);
 
 /// What a round has measured.
 #[derive(Debug, Clone)]
@@ -85,9 +87,9 @@ impl Path {
 
     /// Sends packets at a rate, the sessions in turn, and receives them. Uplink is direction 0.
     pub(super) fn round(&self, direction: usize, rate: f64, time: Duration) -> Result<Round> {
-        let stopped = AtomicBool::new(false);
+        let (begun, stopped) = (self.elapsed_ns(), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let receiving = scope.spawn(|| self.receive(direction, &stopped));
+            let receiving = scope.spawn(|| self.receive(direction, begun, &stopped));
             let sent = match direction {
                 0 => self.send_uplink(rate, time),
                 _ => self.send_downlink(rate, time),
@@ -101,8 +103,12 @@ impl Path {
         })
     }
 
+    fn elapsed_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
     fn now(&self) -> [u8; 8] {
-        (self.start.elapsed().as_nanos() as u64).to_be_bytes()
+        self.elapsed_ns().to_be_bytes()
     }
 
     fn send_uplink(&self, rate: f64, time: Duration) -> Result<(u64, f64)> {
@@ -133,18 +139,31 @@ impl Path {
         })
     }
 
-    /// Receives until `stopped`, and returns the latency of each packet in microseconds.
-    fn receive(&self, direction: usize, stopped: &AtomicBool) -> Result<Vec<f64>> {
+    /// Receives until `stopped` and nothing more arrives, and returns the latency of each packet in
+    /// microseconds. Packets that were sent before `begun` are of an earlier round.
+    fn receive(&self, direction: usize, begun: u64, stopped: &AtomicBool) -> Result<Vec<f64>> {
         let socket = if direction == 0 { &self.host } else { &self.gnb };
         let (mut latencies, mut buffer) = (Vec::new(), [0; 2048]);
-        while !stopped.load(Ordering::Relaxed) {
-            let Ok(length) = socket.recv(&mut buffer) else { continue };
+        let mut ended: Option<Instant> = None;
+        while ended.is_none_or(|ended| ended.elapsed() < LATE) {
+            if stopped.load(Ordering::Relaxed) {
+                ended.get_or_insert_with(Instant::now);
+            }
+            let Ok(length) = socket.recv(&mut buffer) else {
+                // The timeout: the buffer is empty.
+                if ended.is_some() {
+                    break;
+                }
+                continue;
+            };
             // GTP-U messages other than G-PDUs are shorter.
             let Some(sent) = buffer[..length].last_chunk().filter(|_| length >= PAYLOAD) else {
                 continue;
             };
-            let now = self.start.elapsed().as_nanos() as u64;
-            latencies.push(now.saturating_sub(u64::from_be_bytes(*sent)) as f64 / 1e3);
+            let sent = u64::from_be_bytes(*sent);
+            if sent >= begun {
+                latencies.push(self.elapsed_ns().saturating_sub(sent) as f64 / 1e3);
+            }
         }
         Ok(latencies)
     }
@@ -171,6 +190,32 @@ fn paced(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packets_in_a_buffer_belong_to_the_round_that_sent_them() {
+        let socket = || {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+            socket
+        };
+        let (own, at) = (Ipv4Addr::LOCALHOST, (Ipv4Addr::LOCALHOST, 0).into());
+        let addresses = Addresses { gnb: own, host: own, n4: at, n3: at };
+        let (gnb, host) = (socket(), socket());
+        let path = Path { addresses, gnb, host, tunnels: vec![], start: Instant::now() };
+        let to = path.host.local_addr().unwrap();
+        let send = |packets: usize| {
+            for _ in 0..packets {
+                let payload = [&[0u8; PAYLOAD - 8][..], &path.now()[..]].concat();
+                path.gnb.send_to(&payload, to).unwrap();
+            }
+        };
+        send(3);
+        std::thread::sleep(Duration::from_millis(1));
+        let begun = path.elapsed_ns();
+        send(5);
+        let received = path.receive(0, begun, &AtomicBool::new(true)).unwrap();
+        assert_eq!(received.len(), 5);
+    }
 
     #[test]
     fn headers_of_a_packet_are_complete() {
