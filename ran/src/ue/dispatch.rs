@@ -77,14 +77,27 @@ impl UeNas {
             Ok(
                 Nas5gsSecurityHeaderType::IntegrityProtected
                 | Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered,
-            ) => match self.security.unprotect(nas) {
-                Ok(verified) => self.handle(verified.message, now),
-                Err(error @ NasError::AuthenticMessageRefused { .. }) => {
-                    self.answer_refused(nas, &error)
-                }
-                Err(error) => self.discard(format!("protected message: {error}")),
-            },
+            ) => self.receive_protected(nas, now),
             _ => self.discard(format!("security header type {}", header & 0x0f)),
+        }
+    }
+
+    /// Handles a protected message. Once the exchange is secure, the network ciphers all messages
+    /// (TS 24.501, 4.4.5).
+    fn receive_protected(&mut self, nas: &[u8], now: Instant) {
+        let secured = self.security.secured;
+        match self.security.unprotect(nas) {
+            Ok(verified) => {
+                let header = verified.security_header_type;
+                match secured && header == Nas5gsSecurityHeaderType::IntegrityProtected {
+                    true => self.discard(format!("not ciphered: {}", verified.message)),
+                    false => self.handle(verified.message, now),
+                }
+            }
+            Err(error @ NasError::AuthenticMessageRefused { .. }) => {
+                self.answer_refused(nas, &error)
+            }
+            Err(error) => self.discard(format!("protected message: {error}")),
         }
     }
 

@@ -129,6 +129,26 @@ fn the_imeisv_and_the_complete_request_are_sent_if_requested() {
 }
 
 #[test]
+fn a_message_that_is_not_ciphered_is_discarded() {
+    let now = Instant::now();
+    let (mut network, mut ue) = Network::registered(config(), now);
+    let request = || {
+        let kind = NasFGsIdentityType::from_identity_type(MobileIdentityType::Imeisv).unwrap();
+        NasIdentityRequest::new(kind)
+    };
+    let message = Nas5gsMessage::new_5gmm(request());
+    let sht = Nas5gsSecurityHeaderType::IntegrityProtected;
+    let context = network.context.as_mut().unwrap();
+    let nas = context.protect(&message, sht, Direction::Downlink).unwrap();
+    ue.receive(&nas, now);
+    assert!(matches!(&events(actions(&mut ue))[..], [Event::Discarded(_)]));
+    // The same message, ciphered.
+    ue.receive(&network.protect(request()), now);
+    let response = one(&mut ue);
+    assert!(matches!(network.unprotect(&response), Nas5gmmMessage::IdentityResponse(_)));
+}
+
+#[test]
 fn new_algorithms_with_the_current_key_keep_the_nas_counts() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
