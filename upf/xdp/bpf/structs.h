@@ -39,7 +39,7 @@ enum rule_flag {
 	RULE_EXACT = 1 << 16,	/* a limit is near: count every packet against it */
 	/* Bits 24 and 25: the class of the flow. */
 	RULE_DEFAULT_FLOW = 1 << 27, /* PDR: matches packets without QFI in spite of `qfis` */
-	RULE_START = 1 << 28,	/* URR: the next packet is an event */
+	RULE_START = 1 << 29,	/* URR: the next packet is an event */
 	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet since user space read the time of the first one */

@@ -301,3 +301,46 @@ fn addresses(
     }
     Ok(flags)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_flag_of_a_rule_has_a_bit_of_its_own() {
+        let mut taken: u32 = 3 << CLASS_SHIFT;
+        for flag in [
+            r::RULE_UPLINK,
+            r::RULE_DROP,
+            r::RULE_BUFFER,
+            r::RULE_NOTIFY,
+            r::RULE_TUNNEL,
+            r::RULE_TUNNEL_UP,
+            r::RULE_HELD,
+            r::RULE_GATE,
+            r::RULE_QUOTA,
+            r::RULE_MARK,
+            r::RULE_MATCH_UE,
+            r::RULE_MATCH_QFI,
+            r::RULE_UE4,
+            r::RULE_UE6,
+            r::RULE_UE_MANY,
+            r::RULE_DNS,
+            r::RULE_EXACT,
+            r::RULE_BY_TEID,
+            r::RULE_FRESH,
+            r::RULE_SHARED,
+            r::RULE_TUNNEL6,
+            r::RULE_USER_SPACE,
+            r::RULE_LIST,
+            r::RULE_HAS_TUNNEL,
+            r::RULE_SHAPED,
+            r::RULE_DEFAULT_FLOW,
+            r::RULE_GNB4,
+            r::RULE_START,
+        ] {
+            assert_eq!(taken & flag.0, 0, "{:#x}", flag.0);
+            taken |= flag.0;
+        }
+    }
+}
