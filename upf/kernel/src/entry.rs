@@ -58,7 +58,7 @@ pub(super) struct State {
     pub lan: Option<Arc<Lan<Entry>>>,
     /// See [`Session::relays`].
     pub relays: BTreeMap<u32, Tunnel>,
-    pub buffer: VecDeque<Vec<u8>>,
+    pub buffer: VecDeque<Waiting>,
     pub buffered_bytes: usize,
     /// Limit of buffered packets.
     pub buffer_limit: usize,
@@ -73,6 +73,14 @@ pub(super) struct State {
     pub forwarded: [Volume; 2],
     /// Not forwarded, by reason.
     pub drops: [u32; DropReason::ALL.len()],
+}
+
+/// A buffered packet.
+pub(super) struct Waiting {
+    /// The packet, after headroom.
+    pub bytes: Vec<u8>,
+    /// The tunnel in which it arrived, and its QFI there; `None` if the data network sent it.
+    pub tunnel: Option<(u32, Option<u8>)>,
 }
 
 /// A PDR with the rules that apply to its packets.
@@ -439,7 +447,7 @@ impl State {
     /// [`surplus`](martlet_upf_datapath::fair_share::surplus). Returns how many.
     pub fn drop_surplus(&mut self, share: usize) -> usize {
         let surplus = surplus(self.buffer.len(), share);
-        let bytes = self.buffer.drain(..surplus).map(|packet| packet.len() - HEADROOM).sum();
+        let bytes = self.buffer.drain(..surplus).map(|packet| packet.bytes.len() - HEADROOM).sum();
         self.buffered_bytes = self.buffered_bytes.saturating_sub(bytes);
         for _ in 0..surplus {
             self.dropped(DropReason::BufferFull);
@@ -448,7 +456,7 @@ impl State {
     }
 
     /// Removes all buffered packets.
-    pub fn take_buffer(&mut self) -> VecDeque<Vec<u8>> {
+    pub fn take_buffer(&mut self) -> VecDeque<Waiting> {
         self.buffered_bytes = 0;
         std::mem::take(&mut self.buffer)
     }

@@ -2,10 +2,10 @@
 //! packets are bytes and leave through an [`Egress`].
 use super::correlation::Correlation;
 use super::egress::Egress;
-use super::entry::{Entry, State};
+use super::entry::{Entry, State, Waiting};
 use super::fragments::Fragments;
 use super::frame::HEADROOM;
-use super::handed_over::HandedOver;
+use super::handed_over::{BufferedPacket, HandedOver};
 use super::lan::Lan;
 use super::limiter::PeerLimiter;
 use super::lock::lock;
@@ -442,9 +442,10 @@ impl<O: Egress> Forwarder<O> {
         }
         // As in `release_buffer`.
         state.notified = true;
-        for packet in handed.waiting {
-            let mut buffer = [&[0; HEADROOM][..], &packet].concat();
-            self.downlink_again(&entry, &mut state, &mut buffer, Instant::now());
+        for BufferedPacket { packet, tunnel } in handed.waiting {
+            let bytes = [&[0; HEADROOM][..], &packet].concat();
+            let waiting = Waiting { bytes, tunnel };
+            self.downlink_again(&entry, &mut state, waiting, Instant::now());
         }
         state.notified = handed.notified && !state.buffer.is_empty();
     }
@@ -524,8 +525,8 @@ impl<O: Egress> Forwarder<O> {
         self.buffered.fetch_sub(waiting.len(), Ordering::Relaxed);
         // Packets that are still buffered cause no further notification; a new packet does.
         let notified = std::mem::replace(&mut state.notified, true);
-        for mut packet in waiting {
-            self.downlink_again(entry, state, &mut packet, now);
+        for packet in waiting {
+            self.downlink_again(entry, state, packet, now);
         }
         state.notified = notified;
         if state.buffer.is_empty() {

@@ -18,9 +18,18 @@ pub struct HandedOver {
     /// When a packet was last forwarded.
     pub last_activity: Option<Instant>,
     /// Buffered packets, in order.
-    pub waiting: Vec<Vec<u8>>,
+    pub waiting: Vec<BufferedPacket>,
     /// The CP function was notified of one of them.
     pub notified: bool,
+}
+
+/// A packet that the other datapath has buffered.
+#[derive(Debug)]
+pub struct BufferedPacket {
+    /// The packet.
+    pub packet: Vec<u8>,
+    /// The tunnel in which it arrived, and its QFI there; `None` if the data network sent it.
+    pub tunnel: Option<(u32, Option<u8>)>,
 }
 
 /// What the other datapath has counted for a URR.

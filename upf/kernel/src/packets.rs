@@ -1,6 +1,6 @@
 //! Packet pipeline: classify, enforce, count, forward or buffer (TS 29.244, 5.2.1).
 use super::egress::Egress;
-use super::entry::{Entry, State, Target};
+use super::entry::{Entry, State, Target, Waiting};
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lock::lock;
@@ -324,24 +324,35 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// Processes a buffered packet again.
+    /// Processes a buffered packet again. One of the UE itself is dropped: whether it may leave is
+    /// only checked when it arrives.
     pub(super) fn downlink_again(
         &self,
         entry: &Entry,
         state: &mut State,
-        buffer: &mut [u8],
+        waiting: Waiting,
         now: Instant,
     ) {
-        let mut frame = Frame::new(buffer, HEADROOM);
-        let Some(mut flow) = state.flow(frame.packet(), Direction::Downlink) else {
+        let Waiting { mut bytes, tunnel } = waiting;
+        let mut frame = Frame::new(&mut bytes, HEADROOM);
+        // As in `take_accepted`.
+        let read_as = if tunnel.is_some() { Direction::Uplink } else { Direction::Downlink };
+        let Some(mut flow) = state.flow(frame.packet(), read_as) else {
             return self.counters.dropped(DropReason::Malformed);
         };
         self.keep_together(&mut flow);
-        let Some(rule) = state.rule_for_network(&flow) else {
+        let (rule, qfi) = match tunnel {
+            None => (state.rule_for_network(&flow), None),
+            Some((teid, qfi)) => (state.rule_for_tunnel(teid, &flow, qfi), qfi),
+        };
+        let is_downlink = |rule: &usize| {
+            state.rules.get(*rule).is_some_and(|rule| rule.pdr.direction() == Direction::Downlink)
+        };
+        let Some(rule) = rule.filter(is_downlink) else {
             return self.counters.dropped(DropReason::NoRule);
         };
         if let Next::Network(instance) =
-            self.carry_out(entry, state, rule, &flow, None, &mut frame, now)
+            self.carry_out(entry, state, rule, &flow, qfi, &mut frame, now)
         {
             self.leave(&frame, instance);
         }
@@ -400,7 +411,7 @@ impl<O: Egress> Forwarder<O> {
                 return drop(state, DropReason::Action);
             }
             Target::Buffer { notify } => {
-                self.buffer(entry, state, rule, flow, notify, frame);
+                self.buffer(entry, state, (rule, qfi), flow, notify, frame);
                 return Next::Done;
             }
             Target::Network | Target::Datagrams(_) | Target::Tunnel { .. } => {}
@@ -517,7 +528,7 @@ impl<O: Egress> Forwarder<O> {
         &self,
         entry: &Entry,
         state: &mut State,
-        rule: usize,
+        (rule, qfi): (usize, Option<u8>),
         flow: &Flow,
         notify: bool,
         frame: &Frame<'_>,
@@ -532,7 +543,9 @@ impl<O: Egress> Forwarder<O> {
                 payload.copy_from_slice(packet);
             }
             state.buffered_bytes += packet.len();
-            state.buffer.push_back(buffer);
+            let local = state.rules.get(rule).and_then(|rule| rule.pdr.local);
+            let tunnel = local.map(|local| (local.teid, qfi));
+            state.buffer.push_back(Waiting { bytes: buffer, tunnel });
             self.buffered.fetch_add(1, Ordering::Relaxed);
             self.counters.buffered_packets.add(1);
         }

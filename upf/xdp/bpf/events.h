@@ -130,8 +130,8 @@ global int give_to_socket(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 
 	return bpf_redirect_map(&sockets, at, XDP_DROP);
 }
 
-/* Buffers a packet in user space. `live`: the frame belongs to the kernel and can be redirected. */
-global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int live)
+/* Buffers a packet in user space. `how`: BUFFER_LIVE, and bits of the event's argument. */
+global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, __u32 how)
 {
 	if (!rule)
 		return XDP_DROP;
@@ -139,7 +139,8 @@ global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *r
 	if (!rest)
 		return XDP_DROP;
 	__u32 index = rest->session;
-	__u32 argument = (rest->pdr & 0xffff) | (rule->flags & RULE_NOTIFY ? 0x10000 : 0);
+	__u32 argument = (rest->pdr & 0xffff) | (rule->flags & RULE_NOTIFY ? ARGUMENT_NOTIFY : 0) |
+			 (how & ~BUFFER_LIVE);
 	struct session *session = bpf_map_lookup_elem(&sessions, &index);
 	if (!session || !index)
 		return dropped_of(rule, DROP_BUFFER_FULL);
@@ -148,7 +149,7 @@ global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *r
 		return dropped_of(rule, DROP_BUFFER_FULL);
 	}
 	__u64 whose = index | (__u64)__sync_fetch_and_add(&session->number, 1) << 32;
-	int verdict = live ? give_to_socket(ctx, offset, length, whose, argument) : -1;
+	int verdict = how & BUFFER_LIVE ? give_to_socket(ctx, offset, length, whose, argument) : -1;
 	if (verdict < 0)
 		verdict = give_to_ring(ctx, offset, length, whose, argument) ? XDP_DROP : -1;
 	if (verdict < 0) {

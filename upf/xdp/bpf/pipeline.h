@@ -47,10 +47,22 @@ global int non_ip_session(struct xdp_md *ctx, __u32 offset, struct flow *flow, i
 	return XDP_DROP;
 }
 
-/* Admits a packet. Returns a negative value if the packet passes and has yet to be counted, else
- * its verdict. */
+/* How a packet is buffered: see `buffer`. One from a tunnel returns to it when it is sent. */
+inline_always __u32 buffered_as(struct tunnelled *tunnel, enum origin origin)
+{
+	__u32 how = origin != FROM_SOCKET ? BUFFER_LIVE : 0;
+	if (!tunnel)
+		return how;
+	how |= ARGUMENT_TUNNEL;
+	return tunnel->has_qfi ?
+		       how | ARGUMENT_HAS_QFI | (__u32)(tunnel->qfi & 63) << ARGUMENT_QFI_SHIFT :
+		       how;
+}
+
+/* Admits a packet, from a tunnel or from the data network (NULL). Returns a negative value if the
+ * packet passes and has yet to be counted, else its verdict. */
 inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule,
-			enum origin origin)
+			struct tunnelled *tunnel, enum origin origin)
 {
 	__u32 flags = rule->flags;
 	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD | RULE_USER_SPACE | RULE_DNS))) {
@@ -62,7 +74,7 @@ inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, str
 		if (flags & (RULE_BUFFER | RULE_HELD) && must_buffer(rule, origin))
 			return origin == FROM_BUFFER ? VERDICT_KEEP :
 						       buffer(ctx, offset, flow->length, rule,
-							      origin != FROM_SOCKET);
+							      buffered_as(tunnel, origin));
 		if (flags & RULE_DNS)
 			copy_dns_response(ctx, offset, flow);
 	}
@@ -100,7 +112,7 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	if (flow->version == 4 && flow->nat_mark)
 		nat_cache_store(rule, target, flow);
 	note_if_fragment(ctx, offset, flow, rule);
-	int verdict = admit(ctx, offset, flow, rule, origin);
+	int verdict = admit(ctx, offset, flow, rule, NULL, origin);
 	if (verdict >= 0)
 		return verdict;
 	if (likely(rule->flags & RULE_TUNNEL))
@@ -276,7 +288,8 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 				  settings.require_qfi && !tunnel->has_qfi ? DROP_NO_QFI :
 									    DROP_NO_RULE);
 	}
-	switch (sender_kind(ctx, tunnel, rule)) {
+	/* The sender of a buffered packet was accepted when it arrived. */
+	switch (origin == FROM_BUFFER ? SENDER_ACCEPTED : sender_kind(ctx, tunnel, rule)) {
 	case SENDER_ACCEPTED:
 		break;
 	/* User space keeps the packet for a path switch. */
@@ -302,7 +315,7 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	    is_gtpu(ctx, offset, flow))
 		return dropped_of(rule, DROP_MALFORMED);
 	note_if_fragment(ctx, offset, flow, rule);
-	int verdict = admit(ctx, offset, flow, rule, origin);
+	int verdict = admit(ctx, offset, flow, rule, tunnel, origin);
 	if (verdict >= 0)
 		return verdict;
 	verdict = from_ue(ctx, offset, tunnel, flow, rule, origin);

@@ -317,11 +317,19 @@ enum event_kind {
 struct event {
 	__u32 kind;
 	__u32 session;
-	__u32 argument;		/* of a packet: PDR ID; bit 16: notify the CP function */
+	__u32 argument;		/* of a packet: PDR ID, and the bits below */
 	__u32 length;		/* length of the packet in bytes */
 	__u32 number;		/* sequence number of a packet within its session */
 	__u32 unused;
 };
+
+/* Bits of a buffered packet's `argument` above its PDR ID. One from a tunnel may have a QFI. */
+#define ARGUMENT_NOTIFY 0x10000u	/* notify the CP function */
+#define ARGUMENT_TUNNEL 0x20000u
+#define ARGUMENT_HAS_QFI 0x40000u
+#define ARGUMENT_QFI_SHIFT 24
+/* For `buffer`: the frame belongs to the kernel and can be redirected. */
+#define BUFFER_LIVE 1u
 
 /* Bits of a packet's `argument`: EVENT_SEND and EVENT_DATAGRAM. */
 #define ARGUMENT_SEND 0x80000000u

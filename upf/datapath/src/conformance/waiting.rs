@@ -1,6 +1,6 @@
 //! Buffering of packets for an idle UE.
-use super::{apply, established, payload, send_uplink};
-use crate::conformance::Rig;
+use super::{TEID, apply, downlink, established, payload, send_uplink, session};
+use crate::conformance::{Rig, g_pdu, udp_packet};
 use crate::{Change, Event};
 use martlet_upf_rules::*;
 
@@ -55,6 +55,36 @@ pub(super) fn packets_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
         "a new idle period is notified again"
     );
     assert_eq!(rig.event(), None);
+}
+
+/// At an intermediate UPF, the packets to a UE come in a tunnel.
+pub(super) fn packets_of_another_upf_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
+    const FROM_ANCHOR: u32 = 0x0202_0202;
+    let mut session = session(rig, 1, TEID, rig.ue());
+    let to_anchor = Tunnel { teid: 0xbbbb, peer: rig.gnb() };
+    session.fars.get_mut(&1).expect("FAR 1").tunnel = Some(to_anchor);
+    let local = session.pdrs[&1].local.map(|local| LocalTunnel { teid: FROM_ANCHOR, ..local });
+    let to_ue = session.pdrs.get_mut(&2).expect("PDR 2");
+    // They keep the QFI that they have.
+    (to_ue.local, to_ue.qers) = (local, vec![]);
+    session.resolve(&RuleLimits::default()).expect("consistent rules");
+    apply(rig, &session);
+    idle(rig, &mut session);
+    let (from, to) = ((rig.remote(), 7000), (rig.ue(), 9000));
+    for n in 0..5 {
+        let packet = udp_packet(from, to, format!("waiting {n}").as_bytes());
+        rig.send_n3(&g_pdu(FROM_ANCHOR, Some(5), &packet));
+    }
+    await_buffered(rig, 1, 5);
+    let event = rig.event();
+    assert!(matches!(event, Some(Event::DownlinkData { seid: 1, pdr: 2, .. })), "{event:?}");
+    wake(rig, &mut session);
+    rig.send_n3(&g_pdu(FROM_ANCHOR, Some(5), &udp_packet(from, to, b"later")));
+    for n in 0..5 {
+        assert_eq!(downlink(rig), Some((format!("waiting {n}").into_bytes(), 5)));
+    }
+    assert_eq!(downlink(rig), Some((b"later".to_vec(), 5)));
+    assert_eq!(rig.datapath().buffered(1).packets, 0);
 }
 
 pub(super) fn a_notification_is_repeated_when_asked<R: Rig>(rig: &mut R) {

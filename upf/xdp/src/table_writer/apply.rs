@@ -155,6 +155,9 @@ impl Forwarder {
         let limits_at = self.limits(state, entry, plan, allocation)?;
         entry.senders.update(session, Instant::now());
         entry.of_others.set(session.tunnels_of_others().into_iter().collect());
+        let to_ue = session.pdrs.values().filter(|pdr| pdr.direction() == Direction::Downlink);
+        let tunnels = to_ue.filter_map(|pdr| Some((pdr.id, pdr.local?.teid)));
+        entry.downlink_tunnels.set(tunnels.collect());
         let ue_to_ue = match self.ue_to_ue.of(session.network()) {
             UeToUe::Allow => 0,
             UeToUe::Hairpin => UE_HAIRPIN,
@@ -193,7 +196,7 @@ impl Forwarder {
             if plan.exact {
                 rule.flags |= rule_flag::RULE_EXACT.0;
             }
-            if planned.from_network {
+            if planned.direction == Direction::Downlink {
                 rule.flags |= held;
             }
             for qer in &planned.rates {

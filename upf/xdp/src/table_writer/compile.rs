@@ -64,7 +64,7 @@ pub(super) struct Limit {
 pub(super) struct Planned {
     pub pdr: u16,
     pub direction: Direction,
-    /// Packets come from the data network, and may be buffered.
+    /// Packets come from the data network.
     pub from_network: bool,
     pub rule: rule,
     pub rest: rule_cold,

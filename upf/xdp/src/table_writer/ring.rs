@@ -8,7 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// An event of a program.
 pub(super) enum UserEvent {
     /// A buffered packet, after those of its session with lower numbers.
-    Packet { session: u32, pdr: u16, notify: bool, number: u32, packet: Vec<u8> },
+    Packet {
+        session: u32,
+        pdr: u16,
+        notify: bool,
+        /// It is from the PDR's tunnel, in which it may have had a QFI.
+        tunnelled: bool,
+        qfi: Option<u8>,
+        number: u32,
+        packet: Vec<u8>,
+    },
     /// A tunnelled packet of IPv6 is to be sent: the peer, the traffic class, and the datagram.
     Send { peer: Ipv6Addr, class: u8, datagram: Vec<u8> },
     /// A packet of the data network for a session that the programs do not forward.
@@ -25,6 +34,12 @@ pub(super) enum UserEvent {
 
 /// Maximum number of sockets that programs use; as `bpf/structs.h` has it.
 const MAX_SOCKETS: u32 = 64;
+
+/// Bits of a buffered packet's argument; as `bpf/structs.h` has them.
+const NOTIFY: u32 = 0x1_0000;
+const TUNNEL: u32 = 0x2_0000;
+const HAS_QFI: u32 = 0x4_0000;
+const QFI_SHIFT: u32 = 24;
 
 /// The ring and the sockets.
 pub(super) struct Ring {
@@ -138,8 +153,17 @@ fn read(bytes: &[u8]) -> Option<UserEvent> {
             if session == 0 {
                 return Some(UserEvent::Answer { packet });
             }
-            let (pdr, notify, number) = (argument as u16, argument & 0x10000 != 0, word(4)?);
-            Some(UserEvent::Packet { session, pdr, notify, number, packet })
+            let has = |bit: u32| argument & bit != 0;
+            let qfi = has(HAS_QFI).then_some((argument >> QFI_SHIFT & 0x3f) as u8);
+            Some(UserEvent::Packet {
+                session,
+                pdr: argument as u16,
+                notify: has(NOTIFY),
+                tunnelled: has(TUNNEL),
+                qfi,
+                number: word(4)?,
+                packet,
+            })
         }
         types::event_kind::EVENT_SEND => {
             let start = size_of::<types::event>();

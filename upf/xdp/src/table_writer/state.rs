@@ -60,6 +60,8 @@ pub(super) struct Entry {
     pub awaiting: LazyBox<Vec<u32>>,
     /// See [`Session::relays`].
     pub relays: LazyBox<BTreeMap<u32, Tunnel>>,
+    /// TEIDs of the PDRs whose packets to the UE come in tunnels, from other UPFs or gNBs.
+    pub downlink_tunnels: LazyBox<BTreeMap<u16, u32>>,
     /// Buffered packets in order.
     pub waiting: LazyBox<VecDeque<Waiting>>,
     pub waiting_bytes: usize,
@@ -83,6 +85,8 @@ pub(super) struct Waiting {
     /// As the programs counted packets of its session.
     pub number: u32,
     pub packet: Vec<u8>,
+    /// The tunnel in which it arrived, and its QFI there; `None` if the data network sent it.
+    pub tunnel: Option<(u32, Option<u8>)>,
 }
 
 /// A token bucket of a QER.
@@ -171,6 +175,12 @@ impl State {
     pub fn incarnation(&mut self) -> u32 {
         self.last_incarnation = self.last_incarnation.wrapping_add(1).max(1);
         self.last_incarnation
+    }
+
+    /// The tunnel of a PDR for packets to the UE of the session in a slot.
+    pub fn downlink_tunnel(&self, slot: u32, pdr: u16) -> Option<u32> {
+        let entry = self.sessions.get(&self.by_slot.get(slot)?)?;
+        entry.downlink_tunnels.get(&pdr).copied()
     }
 
     /// Bytes and packets from and to UEs since the start.
@@ -270,6 +280,7 @@ impl Entry {
             marks: Arc::default(),
             awaiting: LazyBox::default(),
             relays,
+            downlink_tunnels: LazyBox::default(),
             waiting: LazyBox::default(),
             waiting_bytes: 0,
             next: 0,

@@ -7,15 +7,19 @@
 use super::Forwarder;
 use super::link::LARGEST;
 use super::ring::UserEvent;
+use super::socket::wrap;
 use super::state::{Entry, State, Waiting};
 use crate::loader::types::{rule, rule_flag, session};
 use crate::loader::{LINK_MAC, Program, Verdict};
+use martlet_gtpu::{PduSessionContainer, g_pdu_header};
 use martlet_upf_datapath::Event;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::fair_share::surplus;
+use martlet_upf_kernel::handed_over::BufferedPacket;
 use martlet_upf_rules::dns::answer_in;
 use std::collections::VecDeque;
 use std::mem::offset_of;
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -52,9 +56,11 @@ impl Forwarder {
         let mut to_release = Vec::new();
         for event in events {
             match event {
-                UserEvent::Packet { session, pdr, notify, number, packet } => {
-                    if let Some(seid) =
-                        self.keep(state, session, (pdr, notify), Waiting { number, packet })
+                UserEvent::Packet { session, pdr, notify, tunnelled, qfi, number, packet } => {
+                    let teid = state.downlink_tunnel(session, pdr).filter(|_| tunnelled);
+                    let tunnel = teid.map(|teid| (teid, qfi));
+                    let waiting = Waiting { number, packet, tunnel };
+                    if let Some(seid) = self.keep(state, session, (pdr, notify), waiting)
                         && !to_release.contains(&seid)
                     {
                         to_release.push(seid);
@@ -215,7 +221,7 @@ impl Forwarder {
     }
 
     /// Takes the buffered packets of a session, in order.
-    pub fn take_waiting(&self, state: &mut State, seid: u64) -> Vec<Vec<u8>> {
+    pub fn take_waiting(&self, state: &mut State, seid: u64) -> Vec<BufferedPacket> {
         let Some(entry) = state.sessions.get_mut(&seid) else { return Vec::new() };
         let waiting = entry.waiting.take();
         entry.passed(&waiting);
@@ -223,7 +229,8 @@ impl Forwarder {
         entry.notified = false;
         self.pending_less(entry, waiting.len() as u32);
         state.waiting -= waiting.len();
-        waiting.into_iter().map(|waiting| waiting.packet).collect()
+        let packet = |Waiting { packet, tunnel, .. }| BufferedPacket { packet, tunnel };
+        waiting.into_iter().map(packet).collect()
     }
 
     /// Runs the rules on the buffered packets of a session: sends those that may be sent; the
@@ -266,7 +273,7 @@ impl Forwarder {
             let (before, mut left) = (waiting.len(), 0);
             let mut remaining = VecDeque::new();
             for packet in waiting {
-                if self.send(&packet.packet, &mut frame, &mut out) {
+                if self.send(&packet, &mut frame, &mut out) {
                     left += 1;
                 } else {
                     entry.waiting_bytes += packet.packet.len();
@@ -316,7 +323,19 @@ impl Forwarder {
 
     /// Runs the programs on a buffered packet, and sends the result. False: it must remain
     /// buffered.
-    fn send(&self, packet: &[u8], frame: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+    fn send(&self, waiting: &Waiting, frame: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+        let packet = waiting.packet.as_slice();
+        if let Some((teid, qfi)) = waiting.tunnel {
+            let header = g_pdu_header(teid, qfi.map(PduSessionContainer::uplink), packet.len());
+            let (Some(header), Some((local, _))) = (header, self.gtpu.each().next()) else {
+                self.counters.dropped(DropReason::TooLong);
+                return true;
+            };
+            // The programs check no sender of a buffered packet.
+            let from = SocketAddr::new(local, martlet_gtpu::PORT);
+            wrap(frame, &[header.as_slice(), packet].concat(), from, local);
+            return self.run(Program::Release, frame, out);
+        }
         frame.clear();
         frame.extend(LINK_MAC);
         frame.extend(LINK_MAC);
