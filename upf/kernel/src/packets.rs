@@ -342,6 +342,8 @@ impl<O: Egress> Forwarder<O> {
         };
         self.keep_together(&mut flow);
         let (rule, qfi) = match tunnel {
+            // Its destination is no address that a PDR has.
+            None if router::is_advertisement(&flow) => (state.downlink_default(), None),
             None => (state.rule_for_network(&flow), None),
             Some((teid, qfi)) => (state.rule_for_tunnel(teid, &flow, qfi), qfi),
         };

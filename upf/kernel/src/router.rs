@@ -22,6 +22,11 @@ pub fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
     here && icmp && packet.get(7) == Some(&255) && packet.get(40..42) == Some(&[SOLICITATION, 0])
 }
 
+/// Whether a packet to a UE is one of [`advertisement`].
+pub fn is_advertisement(flow: &Flow) -> bool {
+    flow.source == IpAddr::V6(ROUTER) && flow.protocol == ICMPV6
+}
+
 /// A Router Advertisement with a 64-bit prefix, whose bits are the argument, after headroom.
 pub fn advertisement(headroom: usize, to: IpAddr, prefix: u64) -> Vec<u8> {
     let to = match to {
@@ -81,7 +86,8 @@ mod tests {
         // A UE without an address solicits from the unspecified address; the response goes to all
         // nodes.
         let packet = advertisement(0, Ipv6Addr::UNSPECIFIED.into(), 1);
-        assert_eq!(Flow::of(&packet).unwrap().destination, IpAddr::V6(ALL_NODES));
-        assert!(!is_solicitation(&packet, &Flow::of(&packet).unwrap()));
+        let flow = Flow::of(&packet).unwrap();
+        assert_eq!(flow.destination, IpAddr::V6(ALL_NODES));
+        assert!(!is_solicitation(&packet, &flow) && is_advertisement(&flow));
     }
 }

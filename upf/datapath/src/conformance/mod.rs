@@ -173,19 +173,32 @@ fn a_ue_gets_its_prefix<R: Rig>(rig: &mut R) {
     asked.extend(
         own.octets().into_iter().chain(routers.octets()).chain([133, 0, 0x7b, 0x8a, 0, 0, 0, 0]),
     );
-    rig.send_n3(&g_pdu(TEID, Some(1), &asked));
-    let bytes = rig.receive_n3().expect("an advertisement");
-    let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU: {bytes:02x?}") };
-    assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
-    let payload = pdu.payload;
-    assert_eq!(
-        (&payload[6..8], &payload[24..40], payload[40]),
-        (&[58, 255][..], &own.octets()[..], 134)
-    );
-    assert!(
-        payload.windows(12).any(|part| part == [&PREFIX.to_be_bytes()[..], &[0; 4]].concat()),
-        "{payload:02x?}"
-    );
+    let solicitation = g_pdu(TEID, Some(1), &asked);
+    let advertised = |rig: &mut R| {
+        let bytes = rig.receive_n3().expect("an advertisement");
+        let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU: {bytes:02x?}") };
+        assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
+        let payload = pdu.payload;
+        assert_eq!(
+            (&payload[6..8], &payload[24..40], payload[40]),
+            (&[58, 255][..], &own.octets()[..], 134)
+        );
+        assert!(
+            payload.windows(12).any(|part| part == [&PREFIX.to_be_bytes()[..], &[0; 4]].concat()),
+            "{payload:02x?}"
+        );
+    };
+    rig.send_n3(&solicitation);
+    advertised(rig);
+    settle(rig);
+    // Before the SMF knows the gNB's tunnel: the advertisement follows once packets may be sent.
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Buffer { notify: false };
+    apply(rig, &session);
+    rig.send_n3(&solicitation);
+    settle(rig);
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
+    apply(rig, &session);
+    advertised(rig);
     settle(rig);
 }
 

@@ -107,6 +107,11 @@ impl Forwarder {
         if buffered_before {
             self.release(state, seid);
         }
+        if let Some(entry) = state.sessions.get_mut(&seid)
+            && let Some(asked) = entry.solicited.take()
+        {
+            self.answer_solicitation(entry, *asked);
+        }
         if !fresh {
             state.retired.push_back((Instant::now(), seid));
         }

@@ -30,18 +30,23 @@ impl Forwarder {
     /// flow. It is signalling and not counted as usage. False if no session has the tunnel.
     pub fn advertise(&self, teid: u32, asked: IpAddr) -> bool {
         let state = &mut *self.lock();
-        let Some(entry) = state.by_teid.get(&teid).and_then(|seid| state.sessions.get(seid)) else {
-            return false;
-        };
+        let seid = state.by_teid.get(&teid);
+        let Some(entry) = seid.and_then(|seid| state.sessions.get_mut(seid)) else { return false };
+        self.answer_solicitation(entry, asked);
+        true
+    }
+
+    /// The same to the UE of a session. While packets to it are buffered, it waits.
+    pub(super) fn answer_solicitation(&self, entry: &mut Entry, asked: IpAddr) {
         let outcome = match entry.prefix() {
             Some(prefix) => self.send_to_ue(entry, &advertisement(0, asked, prefix)),
             None => Err(DropReason::ForeignSource),
         };
         match outcome {
             Ok(()) => self.counters.signalling_packets.add(1),
+            Err(DropReason::NoRule) if entry.buffers => entry.solicited = Some(asked.into()),
             Err(reason) => self.counters.dropped(reason),
         }
-        true
     }
 
     /// Sends a packet of the UPF into the tunnel of the session's default downlink rule.

@@ -13,6 +13,7 @@ use martlet_upf_datapath::senders::Senders;
 use martlet_upf_rules::{ById, Direction, Session, Tunnel, UeAddress};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem::offset_of;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -65,6 +66,8 @@ pub(super) struct Entry {
     /// Buffered packets in order.
     pub waiting: LazyBox<VecDeque<Waiting>>,
     pub waiting_bytes: usize,
+    /// Sender of a Router Solicitation that is answered once packets to the UE are not buffered.
+    pub solicited: Option<Box<IpAddr>>,
     /// The number of the first packet for which it is not checked yet whether it may leave.
     pub next: u32,
     pub notified: bool,
@@ -283,6 +286,7 @@ impl Entry {
             downlink_tunnels: LazyBox::default(),
             waiting: LazyBox::default(),
             waiting_bytes: 0,
+            solicited: None,
             next: 0,
             notified: false,
             buffers: false,

@@ -225,7 +225,7 @@ impl Forwarder {
         let Some(entry) = state.sessions.get_mut(&seid) else { return Vec::new() };
         let waiting = entry.waiting.take();
         entry.passed(&waiting);
-        entry.waiting_bytes = 0;
+        (entry.waiting_bytes, entry.solicited) = (0, None);
         entry.notified = false;
         self.pending_less(entry, waiting.len() as u32);
         state.waiting -= waiting.len();
