@@ -138,7 +138,8 @@ global int used_up(struct rule *rule)
 
 int send_event(struct rule *rule, __u32 kind, __u32 argument);
 
-/* Counts a packet against close limits and reports those that it reaches. */
+/* Counts a packet against close limits and reports those that it reaches. While the ring is full,
+ * the packet that reaches a limit is not counted against it, so that a later one reaches it. */
 global int count_exactly(struct rule *rule, __u32 bytes)
 {
 	if (!rule)
@@ -154,8 +155,9 @@ global int count_exactly(struct rule *rule, __u32 bytes)
 		if (!left)
 			break;
 		__s64 before = __sync_fetch_and_add(left, -(__s64)bytes);
-		if (unlikely(before > 0 && before <= bytes))
-			send_event(rule, EVENT_LIMIT, rest->limit[i]);
+		if (unlikely(before > 0 && before <= bytes) &&
+		    !send_event(rule, EVENT_LIMIT, rest->limit[i]))
+			__sync_fetch_and_add(left, (__s64)bytes);
 	}
 	return 0;
 }

@@ -1,4 +1,5 @@
 //! The state of the datapath, its counters and status.
+use super::compile::Limit;
 use super::packet_socket::PacketSocket;
 use super::ring::Ring;
 use super::state::State;
@@ -65,6 +66,7 @@ impl Forwarder {
             require_qfi: n3.require_qfi,
             early: Mutex::default(),
             share: FairShare::default(),
+            unreported: Mutex::default(),
             ue_to_ue,
             suppress_errors_until,
         }
@@ -124,8 +126,33 @@ impl Forwarder {
         let Some(limit) = state.sessions.get(&seid).and_then(|entry| entry.limits.get(n)) else {
             return;
         };
-        let reached = if limit.quota { Reached::Quota } else { Reached::Threshold };
-        self.report(Event::UsageReached { seid, urr: limit.urr, limit: reached });
+        self.report_limit(seid, limit.urr, limit.quota);
+    }
+
+    /// Reports that a limit was reached. The programs raise one event for it: while the queue is
+    /// full, the report is kept for [`report_again`](Self::report_again).
+    fn report_limit(&self, seid: u64, urr: u32, quota: bool) {
+        let limit = if quota { Reached::Quota } else { Reached::Threshold };
+        if !self.report(Event::UsageReached { seid, urr, limit }) {
+            lock(&self.unreported).push((seid, urr, quota));
+        }
+    }
+
+    /// Reports the limits for which the queue had no room, if they are still reached.
+    pub fn report_again(&self) {
+        let unreported = std::mem::take(&mut *lock(&self.unreported));
+        if unreported.is_empty() {
+            return;
+        }
+        let state = &mut *self.lock();
+        for (seid, urr, quota) in unreported {
+            let Some(entry) = state.sessions.get_mut(&seid) else { continue };
+            entry.settle(&self.programs);
+            let is_it = |limit: &&Limit| limit.urr == urr && limit.quota == quota;
+            if entry.limits.iter().filter(is_it).any(|limit| entry.left(limit) <= 0) {
+                self.report_limit(seid, urr, quota);
+            }
+        }
     }
 
     /// Requests that lost frames are counted; [`release`](Self::release) does it.
@@ -147,7 +174,7 @@ impl Forwarder {
         let Some(entry) = state.sessions.get_mut(&seid) else { return Vec::new() };
         let (usage, reached) = entry.take_usage(&self.programs, |urr| urrs.contains(&urr));
         for urr in reached {
-            self.report(Event::UsageReached { seid, urr, limit: Reached::Threshold });
+            self.report_limit(seid, urr, false);
         }
         state.forget_old_rules(&self.programs, seid);
         usage

@@ -130,6 +130,9 @@ struct Forwarder {
     early: Mutex<EarlyPackets>,
     /// The shares of sessions in the buffer.
     share: FairShare,
+    /// Limits that were reached while the queue of events was full: session, URR, and whether it is
+    /// a quota.
+    unreported: Mutex<Vec<(u64, u32, bool)>>,
     /// What happens to packets between UEs.
     ue_to_ue: UeToUeOfNetworks,
     /// Error Indications per second to one peer.

@@ -105,6 +105,7 @@ fn serve(
             forwarder.write_perimeter();
             forwarder.programs.forget_hops();
             forwarder.sweep_flows();
+            forwarder.report_again();
             forwarder.lock().forget_retired(&forwarder.programs);
             // Maximum age of the counters in the metrics.
             forwarder.refresh();

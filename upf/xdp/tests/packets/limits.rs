@@ -48,6 +48,28 @@ fn packets_dropped_by_one_rate_are_not_charged_to_the_other() {
 }
 
 #[test]
+fn a_limit_that_is_reached_while_the_queue_is_full_is_reported() {
+    in_namespace(|| {
+        let mut bench = Bench::new(|config| config.xdp.events = 1);
+        let mut session = bench.session_of(1, TEID, UE);
+        // 100 bytes of IP each: the first packet reaches the threshold, the second one the quota.
+        measure(&mut session, Some(100), Some(200));
+        bench.apply(&session);
+        let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &udp_packet(UP, THERE, &[0; 72])));
+        for _ in 0..2 {
+            assert_ne!(bench.run_n3(&frame).0, Verdict::Drop);
+        }
+        // Both events have left the ring, and the queue has room for one.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        for limit in [Reached::Threshold, Reached::Quota] {
+            let event = (0..10).find_map(|_| bench.event());
+            assert_eq!(event, Some(Event::UsageReached { seid: 1, urr: 1, limit }));
+        }
+        assert_eq!(bench.event(), None);
+    });
+}
+
+#[test]
 fn distant_limits_are_met_to_the_byte() {
     Bench::each(|mut bench| {
         // Both start so far from their limit that packets are not counted one by one.
