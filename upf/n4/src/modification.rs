@@ -137,8 +137,8 @@ impl N4 {
         }
         updated.end_markers.sort_by_key(|tunnel| (tunnel.peer, tunnel.teid));
         updated.end_markers.dedup();
-        // Usage of removed rules is read first. If the datapath then rejects the change, that usage
-        // is retained and counting restarts.
+        // Usage of removed rules is read first. If the datapath then rejects the change, the rules
+        // remain, and that usage is reported by itself.
         let gone: Vec<Urr> =
             old.urrs.values().filter(|urr| !session.urrs.contains_key(&urr.id)).cloned().collect();
         let gone_ids: Vec<u32> = gone.iter().map(|urr| urr.id).collect();
@@ -153,6 +153,7 @@ impl N4 {
         introduce(&mut self.known_peers, &session, self.datapath.as_mut());
         if let Err(error) = self.datapath.apply(&change) {
             choice.release();
+            self.report_taken(seid, &final_usage, &gone, |_| UsageReportTrigger::IMMER, now);
             return Err(error.into());
         }
         let leases = choice.keep(&session.allocated_teids());

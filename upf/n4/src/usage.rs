@@ -222,8 +222,20 @@ impl N4 {
         let ids: Vec<u32> = rules.iter().map(|rule| rule.id).collect();
         let usage = self.datapath.take_usage(seid, &ids);
         let trigger_of = |id| if id == urr { trigger } else { UsageReportTrigger::LIUSA };
+        self.report_taken(seid, &usage, &rules, trigger_of, now);
+    }
+
+    /// Reports usage of rules that was read from the datapath.
+    pub(super) fn report_taken(
+        &mut self,
+        seid: u64,
+        usage: &[Usage],
+        rules: &[Urr],
+        trigger: impl Fn(u32) -> UsageReportTrigger,
+        now: Moment,
+    ) {
         let usage_reports: Vec<UsageReport> = self
-            .reports_with(seid, &usage, &rules, trigger_of, now)
+            .reports_with(seid, usage, rules, trigger, now)
             .into_iter()
             .map(UsageReport::from)
             .collect();
@@ -232,9 +244,9 @@ impl N4 {
         }
         let request = SessionReportRequest { usage_reports, ..report(ReportType::USAR) };
         self.send_report(seid, request, Pending::Usage { seid }, now);
-        for id in ids {
-            self.restart_threshold(seid, id, now);
-            self.restore_threshold(seid, id);
+        for rule in rules {
+            self.restart_threshold(seid, rule.id, now);
+            self.restore_threshold(seid, rule.id);
         }
     }
 

@@ -241,6 +241,47 @@ fn usage_of_a_removed_urr_is_reported() {
 }
 
 #[test]
+fn usage_of_a_urr_whose_removal_is_rejected_is_reported() {
+    let mut smf = Smf::associated();
+    let address = UeIpAddress {
+        is_destination: true,
+        ipv4: Some([10, 45, 0, 99].into()),
+        ..Default::default()
+    };
+    let mut other = another(CP_SEID + 1);
+    for pdr in &mut other.create_pdrs {
+        for ue in &mut pdr.pdi.ue_ip_addresses {
+            *ue = UeIpAddress { is_destination: ue.is_destination, ..address };
+        }
+    }
+    smf.establish(other);
+    let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
+    up(&mut smf, teid);
+    // The address of the new PDR is that of the other session.
+    let pdi = Pdi { ue_ip_addresses: vec![address], ..Pdi::of(Interface::Core) };
+    let create = CreatePdr { far_id: Some(FarId(2)), ..pdr(3, pdi, None) };
+    let request = SessionModificationRequest {
+        remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }],
+        create_pdrs: vec![create],
+        ..Default::default()
+    };
+    smf.sequence += 1;
+    let sent = smf.receive(&Packet::session(seid, smf.sequence, request).encode());
+    let is_refusal = |packet: &Packet| {
+        matches!(&packet.message, Message::SessionModificationResponse(answer)
+            if !answer.cause.is_accepted())
+    };
+    assert!(sent.iter().any(is_refusal), "{sent:?}");
+    let reports = usage(sent);
+    let [report] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!((report.trigger, total(report)), (UsageReportTrigger::IMMER, Some(100)));
+    // The rule remains.
+    up(&mut smf, teid);
+    let last = smf.delete(seid).usage_reports;
+    assert_eq!((last[0].ur_seqn, last[0].volume.unwrap().octets[0]), (UrSeqn(1), Some(100)));
+}
+
+#[test]
 fn consecutive_deletions_are_answered_in_order() {
     let mut smf = Smf::associated();
     let session = |n: u64| {
