@@ -11,7 +11,7 @@ use super::limiter::PeerLimiter;
 use super::lock::lock;
 use super::shape::Shaper;
 use martlet_gtpu::end_marker;
-use martlet_upf_config::{KernelLimits, N3Config, UeToUeOfNetworks};
+use martlet_upf_config::{KernelLimits, N3Config, UeToUe, UeToUeOfNetworks};
 use martlet_upf_datapath::counters::{Counters, DropReason};
 use martlet_upf_datapath::early::EarlyPackets;
 use martlet_upf_datapath::fair_share::FairShare;
@@ -30,6 +30,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 const UDP: u8 = 17;
+
+/// What happens to packets to the UE with an address, if another datapath serves one. It is asked
+/// while no session is locked.
+pub type UeElsewhere = Box<dyn Fn(IpAddr) -> Option<UeToUe> + Send + Sync>;
 
 /// The state of all sessions, used by the threads that forward packets and by the one that changes
 /// rules.
@@ -54,6 +58,8 @@ pub(super) struct Forwarder<O> {
     pub(super) early: Mutex<EarlyPackets>,
     /// What happens to packets between UEs.
     pub(super) ue_to_ue: UeToUeOfNetworks,
+    /// The UEs of another datapath beside this one.
+    pub(super) elsewhere: Option<UeElsewhere>,
     /// Networks of Ethernet sessions.
     pub(super) lans: Vec<Arc<Lan<Entry>>>,
     /// Our own ends of tunnels.
@@ -126,6 +132,7 @@ impl<O: Egress> Forwarder<O> {
             perimeter: Arc::new(Perimeter::new(Policy::default())),
             early: Mutex::default(),
             ue_to_ue: UeToUeOfNetworks::default(),
+            elsewhere: None,
             lans: Vec::new(),
             own: Vec::new(),
             suppress_errors_until: None,
@@ -218,6 +225,11 @@ impl<O: Egress> Forwarder<O> {
     /// Sets what happens to packets between UEs.
     pub fn between_ues(self, ue_to_ue: UeToUeOfNetworks) -> Self {
         Forwarder { ue_to_ue, ..self }
+    }
+
+    /// Sets how to find UEs of another datapath beside this one.
+    pub fn beside(self, elsewhere: UeElsewhere) -> Self {
+        Forwarder { elsewhere: Some(elsewhere), ..self }
     }
 
     /// Sets our own ends of tunnels, which UEs must not reach, and the limits of N3.

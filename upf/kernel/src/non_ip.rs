@@ -3,6 +3,7 @@
 //! passes their tunnels to the shared GTP-U sockets, and their downlink packets to this module.
 use super::egress::Egress;
 use super::forwarder::Forwarder;
+pub use super::forwarder::UeElsewhere;
 use super::frame::{Frame, HEADROOM};
 use super::handed_over::HandedOver;
 use super::lan;
@@ -51,6 +52,7 @@ pub struct NonIpSessions {
 
 impl NonIpSessions {
     /// Creates the networks of `upf.n6.ethernet`. Traffic is added to `counters`.
+    #[allow(clippy::too_many_arguments)]
     pub fn open(
         config: &UpfConfig,
         gtpu: &Arc<Gtpu>,
@@ -59,6 +61,7 @@ impl NonIpSessions {
         events: EventSender,
         failure: mpsc::Sender<String>,
         perimeter: &Arc<Perimeter>,
+        elsewhere: UeElsewhere,
     ) -> Result<Self, OpenError> {
         let lans = lan::open(config)?;
         let forwarder =
@@ -70,6 +73,7 @@ impl NonIpSessions {
             .network_instances(config.n6.network_instance_names())
             .ending_at(&config.n3)
             .between_ues(config.ue_to_ue())
+            .beside(elsewhere)
             .within(perimeter.clone());
         let forwarder = Arc::new(forwarder);
         let threads = Threads::of_lans(&forwarder, failure)?;

@@ -51,6 +51,9 @@ impl<O: Egress> Forwarder<O> {
         frame: Frame<'_>,
         now: Instant,
     ) -> bool {
+        // Before the session is locked: the other datapath has a lock of its own while it sends
+        // packets here.
+        let elsewhere = self.ue_elsewhere(frame.packet());
         let mut state = lock(&entry.state);
         if state.removed {
             self.counters.dropped(DropReason::UnknownTunnel);
@@ -62,9 +65,17 @@ impl<O: Egress> Forwarder<O> {
                 state.dropped(DropReason::N3Source);
                 self.counters.dropped(DropReason::N3Source);
             }
-            Sender::Accepted => self.take_accepted(entry, state, (from, teid, qfi), frame, now),
+            Sender::Accepted => {
+                self.take_accepted(entry, state, (from, teid, qfi), elsewhere, frame, now)
+            }
         }
         true
+    }
+
+    /// What happens to a packet to a UE that another datapath serves.
+    fn ue_elsewhere(&self, packet: &[u8]) -> Option<UeToUe> {
+        let of_ue = self.elsewhere.as_ref().filter(|_| self.ue_to_ue.any())?;
+        of_ue(Flow::of(packet)?.destination)
     }
 
     /// The same from a sender whose packets the session accepts.
@@ -73,6 +84,7 @@ impl<O: Egress> Forwarder<O> {
         entry: &Entry,
         mut state: MutexGuard<'_, State>,
         (from, teid, qfi): (IpAddr, u32, Option<u8>),
+        elsewhere: Option<UeToUe>,
         mut frame: Frame<'_>,
         now: Instant,
     ) {
@@ -119,8 +131,10 @@ impl<O: Egress> Forwarder<O> {
         self.note_fragment(&flow);
         // Frames are sent to other UEs, or to N6, by the network of their session.
         if flow.ethernet.is_none() && state.leaves(rule) {
+            let denied = elsewhere.is_some_and(|of_ue| of_ue.max(entry.ue_to_ue) == UeToUe::Deny);
             let reason = match self.to_other_ue(entry.ue_to_ue, &flow) {
                 ToOtherUe::Denied => Some(DropReason::UeToUe),
+                _ if denied => Some(DropReason::UeToUe),
                 _ if !self.perimeter.permits(&flow, frame.packet()) => {
                     Some(DropReason::N6Isolation)
                 }

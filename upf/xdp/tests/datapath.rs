@@ -2,8 +2,9 @@
 mod common;
 
 use common::{open_datapath, peers_rig, socket_rig};
+use martlet_pfcp::ie::NetworkInstance;
 use martlet_upf_config::UpfConfig;
-use martlet_upf_config::{DatapathChoice, N6Mode, XdpMode};
+use martlet_upf_config::{DatapathChoice, DnnConfig, N6Mode, UeToUe, XdpMode};
 use martlet_upf_datapath::conformance::{
     Rig, checks, checks_of_rare_rules, g_pdu, measure, packets_without_qfi_are_dropped, session,
     udp_packet,
@@ -17,6 +18,7 @@ use martlet_upf_testing::peers::{HOST, N3, PeersRig, UE};
 use martlet_upf_testing::rig::{SocketRig, config};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// All on the loopback interface, where programs run in generic mode and the kernel forwards.
@@ -141,6 +143,36 @@ fn packets_that_a_plain_veth_does_not_take_are_counted() {
         rig.send_n3(&g_pdu(7, Some(9), &udp_packet((UE, 9000), (HOST, 7005), &[2; 64])));
         assert_eq!(socket.recv(&mut [0; 2048]).expect("the packet arrives"), 64);
         assert_eq!(lost(&mut rig), before + 10);
+    });
+}
+
+/// Of two networks, one denies packets between UEs. User space carries its session.
+#[test]
+fn a_ue_in_user_space_and_one_of_the_programs_do_not_reach_each_other_where_that_is_denied() {
+    in_namespace(|| {
+        let mut config = on_loopback();
+        let name = "internet".to_string();
+        config.dnns = vec![DnnConfig { name, ue_to_ue: UeToUe::Deny, ..DnnConfig::default() }];
+        let mut rig = socket_rig(config);
+        let (ue, other) = (rig.ue(), Ipv4Addr::new(10, 45, 0, 3));
+        let mut one = session(&rig, 1, 0x0101, ue);
+        one.fars.get_mut(&2).expect("FAR 2").marking = Some(0x28);
+        let network: Arc<[u8]> = NetworkInstance::new("internet").0.into();
+        one.pdrs.values_mut().for_each(|pdr| pdr.network_instance = Some(network.clone()));
+        let two = session(&rig, 2, 0x0202, other);
+        for session in [&one, &two] {
+            rig.datapath().apply(&Change::to(session)).expect("the session");
+        }
+        for (nth, (teid, from, to)) in [(0x0101, ue, other), (0x0202, other, ue)].iter().enumerate()
+        {
+            let packet = udp_packet((*from, 9000), (*to, 9000), b"denied");
+            rig.send_n3(&g_pdu(*teid, Some(1), &packet));
+            let is_denied = (0..300).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                rig.datapath().counters().drops(DropReason::UeToUe).get() == nth as u64 + 1
+            });
+            assert!(is_denied, "from {from}");
+        }
     });
 }
 

@@ -26,6 +26,15 @@ use std::time::Instant;
 const UE_HAIRPIN: u8 = 1;
 const UE_DENY: u8 = 2;
 
+/// The bits of a rule for it.
+pub(super) fn bits_of(ue_to_ue: UeToUe) -> u8 {
+    match ue_to_ue {
+        UeToUe::Allow => 0,
+        UeToUe::Hairpin => UE_HAIRPIN,
+        UeToUe::Deny => UE_DENY,
+    }
+}
+
 impl Forwarder {
     /// See [`Datapath::apply`](martlet_upf_datapath::Datapath::apply).
     pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
@@ -163,11 +172,8 @@ impl Forwarder {
         let to_ue = session.pdrs.values().filter(|pdr| pdr.direction() == Direction::Downlink);
         let tunnels = to_ue.filter_map(|pdr| Some((pdr.id, pdr.local?.teid)));
         entry.downlink_tunnels.set(tunnels.collect());
-        let ue_to_ue = match self.ue_to_ue.of(session.network()) {
-            UeToUe::Allow => 0,
-            UeToUe::Hairpin => UE_HAIRPIN,
-            UeToUe::Deny => UE_DENY,
-        };
+        entry.ue_to_ue = self.ue_to_ue.of(session.network());
+        let ue_to_ue = bits_of(entry.ue_to_ue);
         let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
         let mut rules = Vec::with_capacity(plan.rules.len());
         let mut cached = BTreeMap::new();

@@ -7,15 +7,16 @@ use super::trace::Tracer;
 use super::{Forwarder, lock};
 use crate::loader::{Programs, types};
 use martlet_gtpu::end_marker;
-use martlet_upf_config::{N3Config, UeToUeOfNetworks, XdpConfig};
+use martlet_upf_config::{N3Config, UeToUe, UeToUeOfNetworks, XdpConfig};
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::Perimeter;
 use martlet_upf_datapath::telemetry::{PdrTraffic, TableUsage, Traffic, Volume};
 use martlet_upf_datapath::{Buffered, Event, EventSender, Reached, Usage};
 use martlet_upf_kernel::gtpu::Gtpu;
-use martlet_upf_rules::{Session, Tunnel};
+use martlet_upf_rules::{Session, Tunnel, UeAddress};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
@@ -82,6 +83,15 @@ impl Forwarder {
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+
+    /// What happens to packets to the UE with an address, or in front of it; `None` if the programs
+    /// serve no such UE.
+    pub fn ue_to_ue_of(&self, address: IpAddr) -> Option<UeToUe> {
+        let state = self.lock();
+        let own = state.by_ue.get(&UeAddress::of(address));
+        let seid = own.or_else(|| state.behind(address))?;
+        state.sessions.get(seid).map(|entry| entry.ue_to_ue)
     }
 
     /// Waits until the programs that are running have returned.

@@ -2,10 +2,12 @@
 //! ring: Ethernet and unstructured ones, and IP sessions with rare rules ([`Session::is_rare`]). An
 //! IP session that has had such a rule stays in user space.
 use super::Forwarder;
+use super::apply::bits_of;
 use super::packet_socket::PacketSocket;
 use super::socket::teid_of;
 use crate::loader::LINK_MAC;
 use crate::loader::types::{rule, rule_cold, rule_flag};
+use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::signalling::Reply;
 use martlet_upf_datapath::{Change, DatapathError, PdrError, ResourceError, Usage};
@@ -30,9 +32,10 @@ struct LookupKeys {
 pub(super) struct NonIpRules {
     non_ip: Arc<NonIpSessions>,
     lookup_keys: HashMap<u64, LookupKeys>,
-    /// The rules that all their tunnels, and all their addresses, refer to.
+    /// The rule that all their tunnels refer to.
     up: u32,
-    down: u32,
+    /// The rules that their addresses refer to, by [`UeToUe`] of their network.
+    down: [u32; 3],
 }
 
 /// Packets of a UE are passed to the kernel from the programs' ends of the links: the default one,
@@ -72,12 +75,13 @@ impl NonIpRules {
     /// Allocates the rules that pass packets to the socket and to the ring buffer.
     pub fn open(forwarder: &Forwarder, non_ip: NonIpSessions) -> Result<Self, OpenError> {
         let state = &mut *forwarder.lock();
-        let mut rule_of = |direction: u32| {
+        let mut rule_of = |direction: u32, ue_to_ue: UeToUe| {
             let rule_slots = (state.rule_slots.take_other(), state.rest_slots.take(1));
             let (Some(at), Some(rest)) = rule_slots else {
                 return Err(OpenError::RuleTableFull);
             };
-            forwarder.programs.cold_rules.write(rest, rule_cold::default());
+            let cold = rule_cold { ue_to_ue: bits_of(ue_to_ue), ..rule_cold::default() };
+            forwarder.programs.cold_rules.write(rest, cold);
             let flags = rule_flag::RULE_USER_SPACE.0 | direction;
             forwarder
                 .programs
@@ -85,7 +89,12 @@ impl NonIpRules {
                 .write(at, rule { flags, rest, mark: u32::MAX, ..rule::default() });
             Ok(at)
         };
-        let (up, down) = (rule_of(rule_flag::RULE_UPLINK.0)?, rule_of(0)?);
+        let up = rule_of(rule_flag::RULE_UPLINK.0, UeToUe::Allow)?;
+        let down = [
+            rule_of(0, UeToUe::Allow)?,
+            rule_of(0, UeToUe::Hairpin)?,
+            rule_of(0, UeToUe::Deny)?,
+        ];
         let non_ip = Arc::new(non_ip);
         let _ = forwarder.non_ip.set(non_ip.clone());
         Ok(NonIpRules { non_ip, lookup_keys: HashMap::new(), up, down })
@@ -165,6 +174,7 @@ impl NonIpRules {
             self.non_ip.take_over(seid, handed, change.drop_buffered);
         }
         let now = LookupKeys::of(change.session);
+        let down = self.down[forwarder.ue_to_ue.of(change.session.network()) as usize];
         let before = self.lookup_keys.insert(seid, now.clone()).unwrap_or_default();
         // The lock guards these tables.
         let _state = forwarder.lock();
@@ -177,17 +187,17 @@ impl NonIpRules {
         let gone = before.addresses.difference(&now.addresses);
         gone.for_each(|address| programs.clear_ue4(address.octets()));
         for route in before.routes.difference(&now.routes) {
-            forwarder.enter_route(seid, *route, Some(self.down), None);
+            forwarder.enter_route(seid, *route, Some(down), None);
         }
         for route in now.routes.difference(&before.routes) {
-            forwarder.enter_route(seid, *route, None, Some(self.down));
+            forwarder.enter_route(seid, *route, None, Some(down));
         }
         let addresses = now.addresses.difference(&before.addresses);
-        let addresses = addresses.map(|address| programs.set_ue4(address.octets(), self.down));
+        let addresses = addresses.map(|address| programs.set_ue4(address.octets(), down));
         let teids =
             now.teids.difference(&before.teids).map(|teid| programs.set_teid(*teid, self.up));
         let prefixes = now.prefixes.difference(&before.prefixes);
-        let prefixes = prefixes.map(|prefix| programs.set_ue6(prefix.to_be_bytes(), self.down));
+        let prefixes = prefixes.map(|prefix| programs.set_ue6(prefix.to_be_bytes(), down));
         let set: Result<(), _> = teids.chain(prefixes).chain(addresses).collect();
         Ok(set.map_err(|error| ResourceError::Lookup(error.into()))?)
     }
@@ -200,7 +210,7 @@ impl NonIpRules {
         prefixes.iter().for_each(|prefix| forwarder.programs.clear_ue6(prefix.to_be_bytes()));
         addresses.iter().for_each(|address| forwarder.programs.clear_ue4(address.octets()));
         for route in &routes {
-            forwarder.enter_route(seid, *route, Some(self.down), None);
+            forwarder.enter_route(seid, *route, Some(self.down[0]), None);
         }
         drop(state);
         Some(self.non_ip.remove(seid))

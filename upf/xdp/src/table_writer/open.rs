@@ -93,6 +93,8 @@ pub(super) fn open(
     ));
     forwarder.write_perimeter();
     martlet_upf_datapath::metrics::show(&forwarder.counters);
+    let of_programs = Arc::downgrade(&forwarder);
+    let elsewhere = move |address: IpAddr| of_programs.upgrade()?.ue_to_ue_of(address);
     let non_ip = NonIpSessions::open(
         config,
         &gtpu,
@@ -101,6 +103,7 @@ pub(super) fn open(
         events,
         failure.clone(),
         &perimeter,
+        Box::new(elsewhere),
     )?;
     let frames = Arc::new(Mutex::new(NonIpRules::open(&forwarder, non_ip)?));
     let thread = Thread::start(&forwarder, &controller, &frames, failure)?;

@@ -8,6 +8,7 @@ use super::usage::{Account, Clock, InstalledRule, later};
 use crate::loader::Programs;
 use crate::loader::types::{rule, rule_cold, rule_flag};
 use martlet_board::governor::CLASSES;
+use martlet_upf_config::UeToUe;
 use martlet_upf_datapath::Usage;
 use martlet_upf_datapath::senders::Senders;
 use martlet_upf_rules::{ById, Direction, Session, Tunnel, UeAddress};
@@ -40,6 +41,8 @@ pub(super) struct Entry {
     pub senders: Senders,
     /// See [`Session::tunnels_of_others`].
     pub of_others: LazyBox<Vec<u32>>,
+    /// What happens to packets between this UE and others.
+    pub ue_to_ue: UeToUe,
     pub rules: Vec<InstalledRule>,
     /// Replaced rules, with the time from which packets could no longer find them.
     pub old_rules: LazyBox<Vec<(Instant, InstalledRule)>>,
@@ -180,6 +183,13 @@ impl State {
         self.last_incarnation
     }
 
+    /// The session of the longest framed route to an address.
+    pub fn behind(&self, address: IpAddr) -> Option<&u64> {
+        let routes = self.by_route.iter().filter_map(|(key, seid)| Some((key.route()?, seid)));
+        let containing = routes.filter(|(route, _)| route.contains(address));
+        containing.max_by_key(|(route, _)| route.length).map(|(_, seid)| seid)
+    }
+
     /// The tunnel of a PDR for packets to the UE of the session in a slot.
     pub fn downlink_tunnel(&self, slot: u32, pdr: u16) -> Option<u32> {
         let entry = self.sessions.get(&self.by_slot.get(slot)?)?;
@@ -270,6 +280,7 @@ impl Entry {
             slot,
             senders: Senders::default(),
             of_others: LazyBox::default(),
+            ue_to_ue: UeToUe::default(),
             rules: Vec::new(),
             old_rules: LazyBox::default(),
             lookup_keys: ById::new(),
