@@ -272,8 +272,14 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 		*(__be32 *)&more->container = bpf_htonl(0x01000000 | type << 16 | qfi << 8);
 	}
 	struct hop *hop = next_hop4(ctx, settings.n3_ip4, peer);
-	if (unlikely(!hop || whole > hop->mtu))
+	if (unlikely(!hop || whole > hop->mtu)) {
+		/* The kernel may fragment it: the peer tells the fragments of packets apart by the
+		 * identification. */
+		__u16 id = bpf_get_prandom_u32();
+		outer->ip.id = id;
+		outer->ip.check = changed(outer->ip.check, id);
 		return tunnelled_to_kernel(ctx, whole, origin, bpf_htons(ETH_P_IP));
+	}
 	link_to(eth, hop->to, hop->from, bpf_htons(ETH_P_IP));
 	return send_to_hop(ctx, hop, origin);
 }

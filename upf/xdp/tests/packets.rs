@@ -331,6 +331,28 @@ fn ipv6_is_forwarded_in_both_directions() {
 }
 
 #[test]
+fn packets_that_the_kernel_fragments_have_identifications_of_their_own() {
+    Bench::each(|mut bench| {
+        bench.session();
+        run("ip", "link set n3a mtu 1300");
+        std::thread::sleep(std::time::Duration::from_millis(2200));
+        // 1,328 bytes, and 44 of the tunnel.
+        let packet = udp_packet(THERE, UP, &[0; 1300]);
+        let frame = ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet);
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..8 {
+            let (verdict, bytes) = bench.run_n6(&frame);
+            assert_eq!((verdict, bytes.len()), (Verdict::Redirect(0), 14 + 44 + packet.len()));
+            let mut header = bytes[14..34].to_vec();
+            ip4::set_checksum(&mut header);
+            assert_eq!(header, bytes[14..34], "the header's checksum");
+            seen.insert([header[4], header[5]]);
+        }
+        assert!(seen.len() > 1, "{seen:?}");
+    });
+}
+
+#[test]
 fn a_changed_next_hop_is_used() {
     Bench::each(|mut bench| {
         bench.session();
