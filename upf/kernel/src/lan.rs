@@ -16,6 +16,10 @@ use std::time::{Duration, Instant};
 const AGE: Duration = Duration::from_secs(300);
 /// Minimum interval between purges of old addresses.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
+/// Stands for the device among the owners of addresses: no session has this SEID.
+pub(super) const DEVICE: u64 = 0;
+/// Limit of addresses behind the device.
+const MAX_BEHIND_DEVICE: usize = 8192;
 
 /// One such network, with sessions of a type.
 pub(super) struct Lan<S> {
@@ -115,16 +119,29 @@ impl<S> Lan<S> {
         lock(&self.learned).forget(|of, _| of == seid);
     }
 
-    /// Learns a source address. False if it belongs to another session, is a group address, or the
-    /// limit is reached.
+    /// Learns the source address of a session's frame. False if it belongs to another session, is a
+    /// group address, or the limit is reached. A host behind the device may move to a session.
     pub fn learn(&self, source: [u8; 6], seid: u64, now: Instant) -> bool {
+        self.learn_up_to(self.max_addresses, source, seid, now)
+    }
+
+    /// Learns the source address of a frame from the device. That of a session stays the session's,
+    /// since a bridge may return its frames.
+    pub fn learn_behind_device(&self, source: [u8; 6], now: Instant) {
+        self.learn_up_to(MAX_BEHIND_DEVICE, source, DEVICE, now);
+    }
+
+    fn learn_up_to(&self, max: usize, source: [u8; 6], seid: u64, now: Instant) -> bool {
         if source[0] & 1 != 0 {
             return false;
         }
         let mut learned = lock(&self.learned);
+        let has_room = learned.count(seid) < max;
         if let Some((of, seen)) = learned.owners.get_mut(&source) {
             let before = *of;
-            if before != seid && now.saturating_duration_since(*seen) < AGE {
+            let is_recent = now.saturating_duration_since(*seen) < AGE;
+            let may_move = if before == DEVICE { has_room } else { !is_recent };
+            if before != seid && !may_move {
                 return false;
             }
             (*of, *seen) = (seid, now);
@@ -137,11 +154,11 @@ impl<S> Lan<S> {
             return true;
         }
         let waited = |since: Instant| now.saturating_duration_since(since) >= PURGE_INTERVAL;
-        if learned.count(seid) >= self.max_addresses && learned.purged.is_none_or(waited) {
+        if learned.count(seid) >= max && learned.purged.is_none_or(waited) {
             learned.purged = Some(now);
             learned.forget(|_, seen| now.saturating_duration_since(seen) >= AGE);
         }
-        if learned.count(seid) >= self.max_addresses {
+        if learned.count(seid) >= max {
             return false;
         }
         learned.owners.insert(source, (seid, now));
@@ -161,7 +178,7 @@ impl<S> Lan<S> {
         others.map(|(_, session)| session.clone()).collect()
     }
 
-    /// The session that has an address.
+    /// The session that has an address, or [`DEVICE`].
     pub fn owner(&self, address: [u8; 6]) -> Option<u64> {
         lock(&self.learned).owners.get(&address).map(|(seid, _)| *seid)
     }
@@ -184,5 +201,20 @@ mod tests {
         assert!(lan.learn([2, 0, 0, 0, 0, 3], 1, now + AGE) && lan.owner(b).is_some());
         lan.leave(2);
         assert_eq!((lan.owner(a), lan.owner(b)), (None, Some(1)));
+    }
+
+    #[test]
+    fn a_host_behind_the_device_may_move_to_a_session_and_not_back_at_once() {
+        let lan = Lan::<()>::new(vec![], UeToUe::Allow, None, 2);
+        let (now, host) = (Instant::now(), [2, 0, 0, 0, 0, 1]);
+        lan.learn_behind_device([1, 0, 0x5e, 0, 0, 1], now);
+        assert_eq!(lan.owner([1, 0, 0x5e, 0, 0, 1]), None);
+        lan.learn_behind_device(host, now);
+        assert_eq!(lan.owner(host), Some(DEVICE));
+        assert!(lan.learn(host, 1, now) && lan.owner(host) == Some(1));
+        lan.learn_behind_device(host, now);
+        assert_eq!(lan.owner(host), Some(1));
+        lan.learn_behind_device(host, now + AGE);
+        assert_eq!(lan.owner(host), Some(DEVICE));
     }
 }
