@@ -90,11 +90,8 @@ impl NonIpRules {
             Ok(at)
         };
         let up = rule_of(rule_flag::RULE_UPLINK.0, UeToUe::Allow)?;
-        let down = [
-            rule_of(0, UeToUe::Allow)?,
-            rule_of(0, UeToUe::Hairpin)?,
-            rule_of(0, UeToUe::Deny)?,
-        ];
+        let down =
+            [rule_of(0, UeToUe::Allow)?, rule_of(0, UeToUe::Hairpin)?, rule_of(0, UeToUe::Deny)?];
         let non_ip = Arc::new(non_ip);
         let _ = forwarder.non_ip.set(non_ip.clone());
         Ok(NonIpRules { non_ip, lookup_keys: HashMap::new(), up, down })
