@@ -94,7 +94,10 @@ fn gnb_without_nrppa_leaves_the_methods_of_the_ue() {
         .await?;
         testbed.gnb.shutdown().await;
         testbed.core.until("the gNB is removed", |counts| counts.gnbs == 0).await?;
+        // The same gNB, at other addresses: its former ones are not free yet.
         let mut config = testbed.core.gnb_config(1);
+        let elsewhere = testbed.core.gnb_config(3);
+        (config.n2_local, config.n3) = (elsewhere.n2_local, elsewhere.n3);
         config.deviations.no_nrppa = true;
         testbed.gnb = Gnb::connect(config).await?;
         let there = place(120.0, 140.0);

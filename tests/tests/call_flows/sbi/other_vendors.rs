@@ -7,7 +7,7 @@ use martlet_sbi_api::Repeated;
 use martlet_sbi_api::common::{AccessType, RatType};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
+use martlet_sbi_api::npcf_sm_policy_control::SmPolicyContextData;
 use martlet_sbi_api::nudm_uecm::FeaturesQuery;
 use martlet_sbi_api::nudr_callback::{NUDR_POLICY_CALLBACK, UdrPolicyCallback};
 use martlet_sbi_api::nudr_dr::{
@@ -40,8 +40,12 @@ fn pcf_gets_access_location_and_equipment_of_the_ue() {
         .await?;
         let gnb = core.gnb(1).await?;
         let (ue, _) = core.ue_with_session(&gnb, 1).await?;
-        let pcf = PcfSmPolicyControlClient::new(at(core.config().sbi.pcf)?);
-        let context = pcf.get_sm_policy("1").await.map_err(problem)?.context;
+        let last = |operation: &str| {
+            let requests = core.sbi_record.requests(operation).pop();
+            requests.with_context(|| format!("{operation} was not requested"))
+        };
+        let (_, context) = last("npcf-smpolicycontrol CreateSMPolicy")?;
+        let context: SmPolicyContextData = serde_json::from_value(context)?;
         ensure!(context.access_type == Some(AccessType::ThreeGppAccess), "{context:?}");
         ensure!(context.rat_type == Some(RatType::Nr), "{context:?}");
         let network = context.serving_network.as_ref().context("servingNetwork")?;
@@ -52,10 +56,6 @@ fn pcf_gets_access_location_and_equipment_of_the_ue() {
         let amf = context.serv_nf_id.as_ref().context("servNfId")?;
         ensure!(amf.guami.is_some() && amf.serv_nf_inst_id.is_some(), "{context:?}");
         ue.deregister().await?;
-        let last = |operation: &str| {
-            let requests = core.sbi_record.requests(operation).pop();
-            requests.with_context(|| format!("{operation} was not requested"))
-        };
         let operation = "npcf-smpolicycontrol DeleteSMPolicy";
         let deleted = || core.sbi_record.requests(operation).pop();
         let (_, deleted) = eventually(operation, deleted, String::new).await?;
