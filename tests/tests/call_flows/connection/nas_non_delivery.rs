@@ -1,11 +1,24 @@
 //! NAS non-delivery indication (TS 38.413, 8.6.4).
 use crate::registration::mobility_restrictions::{two_areas, until};
-use anyhow::ensure;
+use anyhow::{Result, ensure};
 use martlet::core::Sbi;
-use martlet_ran::{HandoverPlan, HandoverScript};
+use martlet_ran::{Gnb, HandoverPlan, HandoverScript, Ue};
 use martlet_store::ServiceArea;
 use martlet_tests::{TestCore, in_namespace};
 use std::time::{Duration, Instant};
+
+/// A core whose AMF waits long before it retransmits a configuration update, two gNBs in areas of
+/// their own, and a UE with a session at the first one.
+async fn start() -> Result<(TestCore, Gnb, Gnb, Ue)> {
+    let core = TestCore::start(Sbi::Local, |config| {
+        two_areas(config);
+        config.amf.timers.t3555_ms = 60_000;
+    })
+    .await?;
+    let (here, there) = (core.gnb(1).await?, core.gnb(2).await?);
+    let (ue, _) = core.ue_with_session(&here, 1).await?;
+    Ok((core, here, there, ue))
+}
 
 /// A NAS message that a gNB did not deliver because of a handover is sent again through the target
 /// gNB, or through the source gNB if the handover fails (TS 23.502, 4.9.1.3.1). It does not wait
@@ -13,13 +26,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn undelivered_nas_is_sent_again_after_the_handover() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| {
-            two_areas(config);
-            config.amf.timers.t3555_ms = 60_000;
-        })
-        .await?;
-        let (here, there) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (ue, _) = core.ue_with_session(&here, 1).await?;
+        let (core, here, there, ue) = start().await?;
         let mut other = [1, 2];
         for case in ["N2", "Xn", "target full", "cancelled"] {
             let mut messages = [&here, &there].map(|gnb| gnb.subscribe());
@@ -64,13 +71,7 @@ fn undelivered_nas_is_sent_again_after_the_handover() {
 #[test]
 fn release_in_the_handover_ends_the_interrupted_procedure() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| {
-            two_areas(config);
-            config.amf.timers.t3555_ms = 60_000;
-        })
-        .await?;
-        let (here, there) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (ue, _) = core.ue_with_session(&here, 1).await?;
+        let (core, here, there, ue) = start().await?;
         let mut messages = here.subscribe();
         ue.withhold_nas(1).await?;
         core.subscribe(1, |subscriber| {
