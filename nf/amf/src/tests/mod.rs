@@ -8,6 +8,7 @@ mod idle;
 mod later_calls;
 mod n2;
 mod script;
+mod set_takeover;
 mod smf;
 mod timers;
 mod ue_lifecycle;

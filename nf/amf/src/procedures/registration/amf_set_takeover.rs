@@ -16,6 +16,7 @@ use crate::procedures::session::serving_amf_change;
 use crate::takeover::FormerAmf;
 use crate::ue::{ProcedureLayer, Security, Ue, UeHandle};
 use bytes::Bytes;
+use martlet_context_store::PersistedContext;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
 use martlet_nas::{Guti, Nas5gmmMessage, Nas5gsMessage};
@@ -66,12 +67,15 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
         return None;
     };
     // Verified again with the latest context: a replayed message is rejected.
-    let Some((security, inbound)) =
-        verify(&persisted, nas).filter(|_| persisted.take_over(ue).is_ok())
-    else {
+    let Some((security, inbound)) = verify(&persisted, nas) else {
         procedure.failed("replayed");
+        Box::pin(keep(&amf, persisted)).await;
         return None;
     };
+    if persisted.take_over(ue).is_err() {
+        procedure.failed("not_restorable");
+        return None;
+    }
     // The NAS COUNT of the message is used.
     ue.security = Some(security);
     ue.replace_previous_context().await;
@@ -174,6 +178,21 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
         return amf.tables.by_supi(supi);
     }
     let Some(persisted) = peer_ue.take_over().await else { return amf.tables.by_supi(supi) };
+    serve(amf, persisted).await
+}
+
+/// Keeps a context that was taken over for a message that it does not verify. The context store has
+/// it no longer, so a task of its own waits for the UE's next message. A UE that has registered
+/// here meanwhile keeps its newer context.
+pub(super) async fn keep(amf: &Arc<Amf>, persisted: PersistedUe) {
+    let here = amf.tables.by_supi(persisted.supi());
+    if here.is_none_or(|ue| amf.tables.is_deregistered(ue.number)) {
+        serve(amf, persisted).await;
+    }
+}
+
+/// Serves a UE in CM-IDLE whose context was taken over, in a task of its own.
+async fn serve(amf: &Arc<Amf>, persisted: PersistedUe) -> Option<UeHandle> {
     let (sender, inbox) = martlet_event_queue::bounded(amf.config.limits.ue_queue);
     let handle = UeHandle { number: amf.tables.next_number(), sender };
     amf.tables.add(&handle);
@@ -183,7 +202,13 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     ue.replace_previous_context().await;
     ue.publish();
     ue.persist();
-    tracing::info!(supi, "UE taken over from a failed AMF");
+    tracing::info!(supi = ue.label(), "UE taken over from a failed AMF");
+    start(ue);
+    Some(handle)
+}
+
+/// Starts the task of a UE that was taken over.
+fn start(mut ue: Box<Ue>) {
     martlet_sbi::trace::spawn(Default::default(), async move {
         let procedure = Procedure::start("set_takeover");
         // Boxed, so that the task of an idle UE stays small.
@@ -194,7 +219,6 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
         ue.persist();
         ue.run().await;
     });
-    Some(handle)
 }
 
 /// Reports the new serving AMF to SMFs, PCF and UDM.

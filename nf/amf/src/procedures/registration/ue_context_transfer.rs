@@ -117,7 +117,10 @@ async fn take_over(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<ReceivedCont
     // A request that is not the UE's own takes nothing.
     amf_set_takeover::verify(&peer_ue.ue, nas)?;
     let persisted = peer_ue.take_over().await?;
-    let (security, inbound) = amf_set_takeover::verify(&persisted, nas)?;
+    let Some((security, inbound)) = amf_set_takeover::verify(&persisted, nas) else {
+        Box::pin(amf_set_takeover::keep(&amf, persisted)).await;
+        return None;
+    };
     if persisted.copy_to(ue).is_err() {
         (ue.identity.supi, ue.identity.pei, ue.security, ue.registration.policy) =
             (None, None, None, None);
