@@ -4,6 +4,7 @@
 //! ```text
 //! step 7A, direct:
 //! initial AMF -> target AMF  N1MessageNotify (registration request, UE context with keys)
+//! target AMF  -> SMFs        new serving AMF, if the UE keeps its sessions
 //! target AMF  -> gNB         first message with Old AMF (TS 38.413, 8.3.1.2)
 //!
 //! step 7B, via the (R)AN:

@@ -23,7 +23,7 @@ use super::{
 use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
-use crate::procedures::session::pdu_session_resource_release;
+use crate::procedures::session::{pdu_session_resource_release, serving_amf_change};
 use crate::ue::{Reallocation, Reject, Stop, Ue, count};
 use martlet_nas::identifiers::Slice;
 use martlet_nas::inbound::{Assurance, Inbound};
@@ -159,6 +159,11 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         // Their user planes ended with the connection of the previous context.
         if !verified {
             ue.deactivate_all(None).await;
+        }
+        // They came with the request of the initial AMF, which does not notify the SMFs (TS 23.502,
+        // 4.2.2.2.2, step 17).
+        if ue.reallocation == Reallocation::ReceivedFromAmf {
+            serving_amf_change::run(ue, true).await;
         }
     }
 
