@@ -60,6 +60,25 @@ async fn a_ue_with_data_gets_its_user_plane_back() {
 }
 
 #[tokio::test]
+async fn a_session_that_the_smf_does_not_have_ends_with_the_service_request_or_registration() {
+    use martlet_ran::ue::RegistrationType;
+    for registers in [false, true] {
+        let core = Core::start().await;
+        let gnb = core.gnb().await;
+        let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+        core.smf.lose_sessions();
+        match registers {
+            true => {
+                let mobility = RegistrationType::MobilityRegistrationUpdating;
+                ue_1.register_as(mobility).await.unwrap();
+            }
+            false => ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap(),
+        }
+        assert!(ue_1.status().await.unwrap().sessions.is_empty());
+    }
+}
+
+#[tokio::test]
 async fn downlink_data_pages_an_idle_ue_at_every_gnb_of_its_area() {
     let core = Core::start().await;
     let (gnb, other) = (core.gnb().await, core.gnb().await);

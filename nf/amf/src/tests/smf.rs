@@ -76,6 +76,11 @@ impl SmfByHand {
         Self::lock(&self.contexts).len()
     }
 
+    /// Loses all sessions.
+    pub fn lose_sessions(&self) {
+        Self::lock(&self.contexts).clear();
+    }
+
     pub fn set_behaviour(&self, behaviour: Behaviour) {
         *Self::lock(&self.behaviour) = behaviour;
     }

@@ -115,7 +115,7 @@ async fn set_up(
         false => user_plane_activation::request(ue, &without_paged).await,
     };
     activation.sessions.extend(paged);
-    let accept = accept(ue, request, wanted.is_some(), &activation.failed).map_err(|error| {
+    let accept = accept(ue, request, wanted.is_some(), &activation).map_err(|error| {
         tracing::error!(supi = ue.label(), %error, "SERVICE ACCEPT not encodable");
         Stop::Abandoned("not_encodable")
     })?;
@@ -140,10 +140,10 @@ fn accept(
     ue: &Ue,
     request: &NasServiceRequest,
     reactivation: bool,
-    failed: &[(u8, GmmCause)],
+    Activation { failed, has_ended, .. }: &Activation,
 ) -> Result<NasServiceAccept, martlet_nas::ValueError> {
     let mut accept = NasServiceAccept::new();
-    if request.pdu_session_status.is_some() {
+    if request.pdu_session_status.is_some() || *has_ended {
         let sessions: Vec<u8> = ue.sessions.keys().copied().collect();
         accept.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);
     }

@@ -67,8 +67,7 @@ async fn set_up(
     };
     activation.sessions.extend(paged);
     guti_allocation::run(ue)?;
-    let accept =
-        message(ue, request, &slices, wanted.as_deref().map(|_| activation.failed.as_slice()));
+    let accept = message(ue, request, &slices, wanted.is_some().then_some(&activation));
     let accept = accept.map_err(|error| {
         tracing::error!(supi = ue.label(), %error, "REGISTRATION ACCEPT not encodable");
         Stop::Abandoned("not_encodable")
@@ -109,7 +108,7 @@ fn message(
     ue: &Ue,
     request: &NasRegistrationRequest,
     slices: &Selected,
-    reactivation: Option<&[(u8, GmmCause)]>,
+    reactivation: Option<&Activation>,
 ) -> Result<NasRegistrationAccept, martlet_nas::ValueError> {
     let result = NasFGsRegistrationResult::from_result(RegistrationResult::ThreeGppAccess);
     let mut accept = NasRegistrationAccept::new(result);
@@ -133,11 +132,12 @@ fn message(
         false => NasFGsNetworkFeatureSupport::new(vec![0, 0]),
     };
     accept.set_fgs_network_feature_support(features);
-    if request.pdu_session_status.is_some() {
+    let has_ended = reactivation.is_some_and(|activation| activation.has_ended);
+    if request.pdu_session_status.is_some() || has_ended {
         let sessions: Vec<u8> = ue.sessions.keys().copied().collect();
         accept.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);
     }
-    if let Some(failed) = reactivation {
+    if let Some(Activation { failed, .. }) = reactivation {
         let sessions: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
         accept.set_pdu_session_reactivation_result(
             NasPduSessionReactivationResult::from_failed_sessions(&sessions)?,

@@ -23,6 +23,9 @@ pub(crate) struct Activation {
     pub sessions: Vec<SessionToSetUp>,
     /// Sessions without a user plane, and why (TS 24.501, 9.11.3.43).
     pub failed: Vec<(u8, GmmCause)>,
+    /// Whether a session has ended: the SMF does not have it. The UE learns it from the PDU session
+    /// status.
+    pub has_ended: bool,
 }
 
 /// Content ID of N2 information.
@@ -72,6 +75,10 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
                     supi = ue.label(), psi, %problem,
                     "user plane activation failed at the SMF"
                 );
+                if problem.status() == 404 {
+                    ue.sessions.remove(&psi);
+                    activation.has_ended = true;
+                }
                 activation
                     .failed
                     .push((psi, GmmCause::InsufficientUserPlaneResourcesForThePduSession));
