@@ -1,8 +1,12 @@
 //! Octets near real messages: nothing that a gNB sends may end the AMF, or disturb a UE.
 use super::core::{Core, ue};
 use super::n2::{initial, setup, uplink};
+use super::script::Script;
 use bytes::Bytes;
+use martlet_ngap::ngap::*;
+use martlet_ngap::{NgapPduKind as Kind, build_ngap, ie};
 use martlet_ran::PduSessionRequest;
+use martlet_udm::Udm;
 
 /// A random number generator with a fixed seed.
 struct Numbers(u64);
@@ -70,4 +74,39 @@ async fn mutated_messages_are_rejected_without_a_panic() {
     ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     core.wait_for((1, 1, 1)).await;
     drained.abort();
+}
+
+#[tokio::test]
+async fn a_radio_capability_is_not_stored_before_the_ue_is_verified() {
+    const GENERATE: &str = "GenerateAuthData";
+    let (core, script) = (Core::start().await, Script::new());
+    core.start_scripted::<Udm>(12, &script).await;
+    script.hold(GENERATE);
+    let gnb = core.gnb().await;
+    let mut messages = gnb.subscribe();
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    let registering = tokio::spawn(async move {
+        ue_1.register().await.unwrap();
+        ue_1
+    });
+    script.wait_for(GENERATE).await;
+    let indication = build_ngap!(
+        InitiatingMessage,
+        UERadioCapabilityInfoIndication,
+        UERadioCapabilityInfoIndication,
+        AMF_UE_NGAP_ID(core.amf.tables.connections()[0]),
+        RAN_UE_NGAP_ID(1u32),
+        UERadioCapability(vec![7u8; 1000]),
+    );
+    gnb.send_raw_ngap(0, indication.unwrap().encode().unwrap()).await.unwrap();
+    script.release();
+    let _ue_1 = registering.await.unwrap();
+    assert_eq!(gnb.error_indications(), 0, "the AMF does not know the UE");
+    loop {
+        let pdu = NGAP_PDU::decode(&messages.recv().await.unwrap()).unwrap().into_owned();
+        if pdu.kind() == Kind::Initiating_InitialContextSetup {
+            assert!(pdu.ie::<ie::UERadioCapability>().is_none());
+            break;
+        }
+    }
 }

@@ -4,10 +4,15 @@
 //! ```text
 //! gNB -> AMF  UE RADIO CAPABILITY INFO INDICATION
 //! ```
+use crate::metrics;
 use crate::ue::Ue;
 use bytes::Bytes;
 
-/// Stores the capability.
+/// Stores the capability of a UE with secure exchange of NAS messages, without which there is no AS
+/// security: a gNB forwards nothing that it got from the UE before (TS 38.331, 5.6.1.2).
 pub(crate) fn run(ue: &mut Ue, capability: Bytes) {
-    ue.capabilities.radio = Some(capability);
+    match ue.is_exchange_secure() {
+        true => ue.capabilities.radio = Some(capability),
+        false => metrics::dropped("ue_radio_capability"),
+    }
 }
