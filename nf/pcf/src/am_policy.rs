@@ -1,6 +1,8 @@
 //! Npcf_AMPolicyControl (TS 29.507).
+use crate::reload::Absent;
 use crate::{Pcf, user_unknown};
 use martlet_sbi::{Compact, Created, Problem};
+use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::npcf_am_policy_control::{
     PcfAmPolicyControl, PolicyAssociation, PolicyAssociationRequest,
     PolicyAssociationUpdateRequest, PolicyUpdate, RequestTrigger,
@@ -10,7 +12,8 @@ use martlet_sbi_api::nudr_dr::PolicyFeaturesQuery;
 /// An AM policy association (TS 29.507, 4.1): the last request of the AMF for the UE.
 #[derive(Debug, Clone, Compact)]
 pub struct AmAssociation {
-    request: PolicyAssociationRequest,
+    /// The last request of the AMF.
+    pub request: PolicyAssociationRequest,
 }
 
 impl Pcf {
@@ -22,6 +25,23 @@ impl Pcf {
             ue_ambr: request.ue_ambr.clone(),
             ..Default::default()
         }
+    }
+
+    /// Npcf_AMPolicyControl_UpdateNotify: the RFSP index of now. Returns whether to repeat it. AMFs
+    /// that are `absent` are not asked, and one that does not answer is added.
+    pub(crate) async fn notify_rfsp(&self, id: &str, absent: &mut Absent) -> bool {
+        let Some(AmAssociation { request }) = self.am.get(id) else { return false };
+        if absent.contains(&request.notification_uri) {
+            return true;
+        }
+        let Some(rfsp) = self.am_policy(&request).rfsp else { return false };
+        let resource_uri = self.am_resource(id);
+        let body = PolicyUpdate { resource_uri, rfsp: Some(rfsp), ..Default::default() };
+        let amf = AmfCallbackClient::new(self.context.callback_peer().about(&request.supi));
+        let uri = format!("{}/update", request.notification_uri);
+        let Err(problem) = amf.am_policy_update_notify(&uri, body).await else { return false };
+        tracing::warn!(supi = %request.supi, %problem, "policy update notification failed");
+        absent.is_to_repeat(&request.notification_uri, &problem)
     }
 
     fn am_resource(&self, id: &str) -> String {

@@ -90,6 +90,16 @@ impl<T: Compact> Associations<T> {
             .collect()
     }
 
+    /// Returns the identities of the associations that `is` accepts.
+    pub fn select(&self, mut is: impl FnMut(&T) -> bool) -> Vec<String> {
+        let tables = self.tables();
+        let selected = tables
+            .by_id
+            .iter()
+            .filter(|(_, (_, bytes))| decode(bytes).is_some_and(|association: T| is(&association)));
+        selected.map(|(id, _)| id.to_string()).collect()
+    }
+
     /// Removes an association. Returns whether it existed.
     pub fn remove(&self, id: &str) -> bool {
         let Ok(id) = id.parse::<u64>() else { return false };

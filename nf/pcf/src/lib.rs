@@ -5,6 +5,7 @@ mod am_policy;
 mod associations;
 mod config;
 mod ethernet_filter;
+mod reload;
 mod sm_policy;
 mod ue_initiated_resource_request;
 
@@ -64,8 +65,8 @@ impl NetworkFunction for Pcf {
     }
 
     fn reload(self: &Arc<Self>, config: PcfConfig) -> Option<String> {
-        let changed = self.apply_config(config);
-        Some(format!("policies ({changed} sessions updated)"))
+        let (sessions, ues) = self.apply_config(config);
+        Some(format!("policies ({sessions} sessions and {ues} UEs updated)"))
     }
 
     fn status(&self) -> serde_json::Value {

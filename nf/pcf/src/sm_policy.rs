@@ -1,9 +1,10 @@
 //! Npcf_SMPolicyControl (TS 29.512): a session rule with the subscribed limits, a default PCC rule
 //! for all traffic, and PCC rules of the configured and UE-requested flows.
 use crate::config::FlowConfig;
+use crate::reload::Absent;
 use crate::ue_initiated_resource_request::{self, Requested};
 use crate::{Pcf, PcfConfig, user_unknown};
-use martlet_sbi::{ApiRoot, Compact, Created, Problem};
+use martlet_sbi::{Compact, Created, Problem};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::npcf_sm_policy_control::{
     AuthorizedDefaultQos, ChargingData, FlowDirection, FlowInformation, MeteringMethod, PccRule,
@@ -13,9 +14,7 @@ use martlet_sbi_api::npcf_sm_policy_control::{
 };
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 use martlet_sbi_api::nudr_dr::{SmPolicyData, SmPolicyDataQuery};
-use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 /// The name of the session rule and of the default PCC rule.
 const DEFAULT_RULE: &str = "default";
@@ -37,7 +36,7 @@ fn unknown(id: &str) -> Problem {
 
 impl Pcf {
     /// The policy decision: as subscribed, else as configured.
-    fn decide(&self, association: &SmAssociation) -> SmPolicyDecision {
+    pub(crate) fn decide(&self, association: &SmAssociation) -> SmPolicyDecision {
         let (config, context) = (self.config(), &association.context);
         let subscribed = context.subs_def_qos.as_ref();
         let qos = AuthorizedDefaultQos {
@@ -173,68 +172,29 @@ fn difference(before: &SmPolicyDecision, now: &SmPolicyDecision) -> Option<SmPol
     (changed != SmPolicyDecision::default()).then_some(changed)
 }
 
-/// Pauses before notifications are repeated that failed, such as while an SMF restarts.
-const PAUSES: [Duration; 4] = [
-    Duration::from_secs(1),
-    Duration::from_secs(2),
-    Duration::from_secs(4),
-    Duration::from_secs(8),
-];
-
 impl Pcf {
-    /// Applies a configuration and notifies the SMFs of sessions whose decision changed (TS 29.512,
-    /// 4.2.3.2). Returns their number.
-    pub(crate) fn apply_config(self: &Arc<Self>, config: PcfConfig) -> usize {
-        let all = self.sm.all();
-        let before: Vec<_> = all.iter().map(|(_, association)| self.decide(association)).collect();
-        self.set_config(config);
-        let mut changed = Vec::new();
-        for ((id, association), before) in all.into_iter().zip(before) {
-            if difference(&before, &self.decide(&association)).is_some() {
-                changed.push((id, before));
-            }
-        }
-        let (count, pcf) = (changed.len(), self.clone());
-        martlet_nf::spawn(async move { pcf.notify_changes(changed).await });
-        count
-    }
-
-    /// Notifies the SMFs of changed decisions: the associations with their decisions before.
-    async fn notify_changes(&self, mut waiting: Vec<(String, SmPolicyDecision)>) {
-        for pause in PAUSES.map(Some).into_iter().chain([None]) {
-            let (mut failed, mut absent) = (Vec::new(), HashSet::new());
-            // Sequentially, so as not to overload an SMF.
-            for (id, before) in waiting {
-                if self.notify_change(&id, &before, &mut absent).await {
-                    failed.push((id, before));
-                }
-            }
-            if failed.is_empty() {
-                return;
-            }
-            let Some(pause) = pause else {
-                let sessions = failed.len();
-                return tracing::warn!(sessions, "policy update notifications not delivered");
-            };
-            tokio::time::sleep(pause).await;
-            waiting = failed;
-        }
+    /// Whether the decision about a session is another one now.
+    pub(crate) fn is_changed(
+        &self,
+        before: &SmPolicyDecision,
+        association: &SmAssociation,
+    ) -> bool {
+        difference(before, &self.decide(association)).is_some()
     }
 
     /// Npcf_SMPolicyControl_UpdateNotify: the difference between an earlier decision and that of
     /// now, since the SMF may have had an update meanwhile. Returns whether to repeat it. SMFs that
     /// are `absent` are not asked, and one that does not answer is added.
-    async fn notify_change(
+    pub(crate) async fn notify_session(
         &self,
         id: &str,
         before: &SmPolicyDecision,
-        absent: &mut HashSet<ApiRoot>,
+        absent: &mut Absent,
     ) -> bool {
         let Some(association) = self.sm.get(id) else { return false };
         let Some(changed) = difference(before, &self.decide(&association)) else { return false };
         let context = association.context;
-        let at = ApiRoot::split(&context.notification_uri).map(|(root, _)| root);
-        if at.as_ref().is_some_and(|root| absent.contains(root)) {
+        if absent.contains(&context.notification_uri) {
             return true;
         }
         let uri = format!("{}/npcf-smpolicycontrol/v1/sm-policies/{id}", self.context.api_root());
@@ -244,11 +204,7 @@ impl Pcf {
         let uri = format!("{}/update", context.notification_uri);
         let Err(problem) = smf.sm_policy_update_notify(&uri, body).await else { return false };
         tracing::warn!(supi = %context.supi, %problem, "policy update notification failed");
-        let is_absent = problem.transport.is_some();
-        if is_absent {
-            absent.extend(at);
-        }
-        is_absent || problem.status() == 429 || problem.status() >= 500
+        absent.is_to_repeat(&context.notification_uri, &problem)
     }
 }
 

@@ -7,9 +7,10 @@ use martlet_sbi::{
     Route, Router,
 };
 use martlet_sbi_api::common::{Ambr, PduSessionType, Snssai};
+use martlet_sbi_api::namf_callback::NAMF_CALLBACK;
 use martlet_sbi_api::npcf_am_policy_control::{
     PcfAmPolicyControlClient, PolicyAssociationRequest, PolicyAssociationUpdateRequest,
-    RequestTrigger,
+    PolicyUpdate, RequestTrigger,
 };
 use martlet_sbi_api::npcf_sm_policy_control::{
     PcfSmPolicyControlClient, SmPolicyContextData, SmPolicyDecision, SmPolicyDeleteData,
@@ -237,4 +238,40 @@ async fn an_am_policy_association_is_created_and_updated() {
     request.supi = "imsi-001010000000002".parse().unwrap();
     let unknown = core.am.create_individual_am_policy_association(request).await.unwrap_err();
     assert_eq!(status_and_cause(unknown), (400, "USER_UNKNOWN".into()));
+}
+
+#[tokio::test]
+async fn an_amf_is_notified_of_a_changed_rfsp_index() {
+    let core = core("rfsp", PcfConfig::default()).await;
+    let (notifications, mut received) = tokio::sync::mpsc::unbounded_channel();
+    let handler = move |_, _, request: Request| {
+        let body: PolicyUpdate = request.body.take().unwrap();
+        notifications.send(body).unwrap();
+        let response = Ok::<_, Problem>(Response::new(204, Body::empty()));
+        let response: BoxFuture<'static, _> = Box::pin(std::future::ready(response));
+        response
+    };
+    let operation = NAMF_CALLBACK::am_policy_update_notify();
+    let route = Route { operation, handler: Arc::new(handler) };
+    core.local.add(&at(17).to_string(), Arc::new(Router::new().serve(vec![route])));
+    let supi = "imsi-001010000000001".parse().unwrap();
+    let uri = "http://127.0.0.17:7777/namf-callback/v1/am-policy/1".to_string();
+    let mut request = PolicyAssociationRequest::new(uri, supi, "0".into());
+    request.rfsp = Some(3);
+    let created = core.am.create_individual_am_policy_association(request).await.unwrap();
+
+    let reload = core.pcf.handle.reload.clone().unwrap();
+    let reload = |default_rfsp, default_5qi| {
+        reload(Box::new(PcfConfig { default_rfsp, default_5qi, ..Default::default() })).unwrap()
+    };
+    let (one, none) =
+        ("policies (0 sessions and 1 UEs updated)", "policies (0 sessions and 0 UEs updated)");
+    assert_eq!(reload(Some(7), 9), one);
+    let notified = received.recv().await.unwrap();
+    assert_eq!((notified.resource_uri, notified.rfsp), (created.location, Some(7)));
+    assert_eq!(reload(Some(7), 8), none);
+    // The subscribed index.
+    assert_eq!(reload(None, 8), one);
+    assert_eq!(received.recv().await.unwrap().rfsp, Some(3));
+    assert_eq!(reload(Some(3), 8), none);
 }
