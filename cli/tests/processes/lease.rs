@@ -161,7 +161,10 @@ async fn suspended_smf(site: &Site, database: Option<&str>) -> Result<()> {
     until_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
         .await
         .context("the idle UE")?;
+    let used = |smf: &serde_json::Value| smf["addresses"]["internet"]["used"].clone();
+    ensure!(used(&status_of_member(site, "smf")?) == 2, "the addresses stay in use");
     deregister_all(&core, &[&active, &idle]).await?;
+    until_member(site, "smf", "the addresses are free again", |smf| used(smf) == 0).await?;
     gnb.shutdown().await;
     core.stop()
 }

@@ -247,6 +247,30 @@ impl ContextDatabase {
         }
     }
 
+    /// Returns those of the contexts that a member whose name begins with `prefix` has.
+    pub(crate) fn existing(
+        &mut self,
+        prefix: &str,
+        ids: &[String],
+    ) -> Result<Vec<String>, StoreError> {
+        match self {
+            ContextDatabase::Sqlite(_) => {
+                let mut all = Vec::new();
+                for id in ids {
+                    all.extend(self.owner_of(prefix, id)?.map(|_| id.clone()));
+                }
+                Ok(all)
+            }
+            ContextDatabase::Postgres(server) => {
+                let client = server.connected()?;
+                let sql = "SELECT s.id FROM member m JOIN state s ON s.owner = m.owner AND s.id = \
+                           ANY($3) WHERE m.owner >= $1 AND m.owner < $2";
+                let rows = client.query(sql, &[&prefix, &after_prefix(prefix), &ids])?;
+                Ok(rows.iter().map(|row| row.get(0)).collect())
+            }
+        }
+    }
+
     /// Returns one context, still encrypted.
     pub(crate) fn get(&mut self, owner: &str, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
         match self {

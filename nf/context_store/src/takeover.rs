@@ -99,6 +99,16 @@ impl SetContexts {
     pub fn owner_of(&self, prefix: &str, id: &str) -> Result<Option<String>, StoreError> {
         self.with(|database| database.owner_of(prefix, id))
     }
+
+    /// Those of the contexts that any member has whose name begins with `prefix`. A takeover by
+    /// [`SetContexts::open`] with a name of its own does not interrupt that.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn existing(&self, prefix: &str, ids: &[String]) -> Result<HashSet<String>, StoreError> {
+        let existing = self.with(|database| database.existing(prefix, ids))?;
+        Ok(existing.into_iter().collect())
+    }
 }
 
 impl Drop for SetContexts {

@@ -158,6 +158,33 @@ fn a_context_is_taken_over_by_one_member_only() {
 }
 
 #[test]
+fn a_context_exists_until_the_member_that_took_it_over_removes_it() {
+    TestDatabase::each("existing", |database| {
+        let (one, _) = database.open("amf-1-1");
+        ["7", "8"].into_iter().for_each(|id| one.put(id, vec![1]));
+        assert!(flush(&one));
+        drop(one);
+        let (two, _) = database.open("amf-1-2");
+        two.put("9", vec![1]);
+        assert!(flush(&two));
+        let set = SetContexts::open(&database.config(), Some("amf-1-2")).unwrap();
+        let ids = ["7", "8", "9", "10"].map(String::from);
+        let existing = || {
+            let mut all: Vec<_> = set.existing("amf-1-", &ids).unwrap().into_iter().collect();
+            all.sort();
+            all
+        };
+        assert_eq!(existing(), ["7", "8", "9"]);
+        assert!(set.peer("amf-1-1").take_over("7").unwrap().is_some());
+        assert_eq!(existing(), ["7", "8", "9"]);
+        two.remove("7");
+        assert!(flush(&two));
+        assert_eq!(existing(), ["8", "9"]);
+        assert!(set.existing("amf-2-", &ids).unwrap().is_empty());
+    });
+}
+
+#[test]
 fn a_member_loses_a_context_after_its_lease_expired_and_writes_it_no_more() {
     TestDatabase::each("lease", |database| {
         let (store, _) = database.open("amf-01-one");

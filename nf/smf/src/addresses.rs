@@ -1,8 +1,9 @@
 //! IP address pools of data networks. A released address is assigned again as late as possible.
 use crate::config::{DnnConfig, Ipv4Network, Ipv6Network, PoolError, parse_ipv4, parse_ipv6};
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard};
 
 /// The IP addresses of a session. Field names are part of the stored format.
@@ -138,7 +139,11 @@ struct Network {
 }
 
 /// The pools of all data networks.
-pub struct Pools(Mutex<HashMap<String, Network>>);
+pub struct Pools {
+    networks: Mutex<HashMap<String, Network>>,
+    /// Data network and addresses of sessions that other SMFs of the set have, by reference.
+    retained: Mutex<BTreeMap<u64, (String, Addresses)>>,
+}
 
 impl Pools {
     /// Creates the configured pools.
@@ -152,11 +157,16 @@ impl Pools {
             let network = Network { ipv4: ipv4.map(Pool::of_ipv4), ipv6: ipv6.map(Pool::of_ipv6) };
             Ok((dnn.name.to_ascii_lowercase(), network))
         };
-        Ok(Pools(Mutex::new(dnns.iter().map(one).collect::<Result<_, PoolError>>()?)))
+        let networks = Mutex::new(dnns.iter().map(one).collect::<Result<_, PoolError>>()?);
+        Ok(Pools { networks, retained: Mutex::default() })
     }
 
     fn pools(&self) -> MutexGuard<'_, HashMap<String, Network>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.networks.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn retained_addresses(&self) -> MutexGuard<'_, BTreeMap<u64, (String, Addresses)>> {
+        self.retained.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Whether a data network has IPv4 and IPv6 addresses.
@@ -218,6 +228,32 @@ impl Pools {
         }
         if let (Some(pool), Some(prefix)) = (&mut network.ipv6, addresses.prefix) {
             pool.release(prefix);
+        }
+    }
+
+    /// Retains the addresses of a session, which are in use, while another SMF of the set has it.
+    pub fn retain(&self, reference: u64, dnn: &str, addresses: &Addresses) {
+        self.retained_addresses().insert(reference, (dnn.to_string(), *addresses));
+    }
+
+    /// This SMF has the session again. Returns whether its addresses were retained, and therefore
+    /// are in use.
+    pub fn regain(&self, reference: u64) -> bool {
+        self.retained_addresses().remove(&reference).is_some()
+    }
+
+    /// The first `max` sessions after a reference whose addresses are retained.
+    pub fn retained(&self, after: u64, max: usize) -> Vec<u64> {
+        let retained = self.retained_addresses();
+        let references = retained.range((Bound::Excluded(after), Bound::Unbounded));
+        references.take(max).map(|(reference, _)| *reference).collect()
+    }
+
+    /// Releases the addresses of a session that has ended at another SMF of the set.
+    pub fn release_retained(&self, reference: u64) {
+        let retained = self.retained_addresses().remove(&reference);
+        if let Some((dnn, addresses)) = retained {
+            self.release(&dnn, &addresses);
         }
     }
 
@@ -304,6 +340,26 @@ mod tests {
         assert!(pools.mark_used("internet", &restored) && !pools.mark_used("internet", &restored));
         let next = pools.allocate_ipv4("internet", None).unwrap();
         assert!(u32::from(next) > u32::from(Ipv4Addr::new(10, 0, 0, 9)) + 64, "{next}");
+    }
+
+    #[test]
+    fn addresses_of_sessions_at_other_smfs_are_retained_until_these_end() {
+        let pools = pools("10.0.0.0/29");
+        let one = |ipv4| Addresses { ipv4, ..Addresses::default() };
+        let all: Vec<_> = (0..3).map(|_| one(pools.allocate_ipv4("internet", None))).collect();
+        for (reference, addresses) in (5..).zip(&all) {
+            pools.retain(reference, "internet", addresses);
+        }
+        assert_eq!((pools.retained(0, 2), pools.retained(6, 2)), (vec![5, 6], vec![7]));
+        // This SMF has the second one again, whose address is in use.
+        assert!(pools.regain(6) && !pools.regain(6));
+        assert!(!pools.mark_used("internet", &all[1]));
+        // Only what is retained is released.
+        [5, 6, 8].into_iter().for_each(|reference| pools.release_retained(reference));
+        assert_eq!(pools.retained(0, 9), [7]);
+        let free: Vec<_> = std::iter::from_fn(|| pools.allocate_ipv4("internet", None)).collect();
+        let free: Vec<_> = free.iter().map(|address| address.octets()[3]).collect();
+        assert_eq!(free, [5, 6, 2]);
     }
 
     #[test]

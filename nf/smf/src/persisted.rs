@@ -164,8 +164,10 @@ pub fn session(
     stored: PersistedSession,
     taken_over: bool,
 ) -> Result<Session, RestoreError> {
-    // The pools of another member may hold the addresses of a session that it established.
-    let is_marked = smf.pools.mark_used(&stored.dnn, &stored.addresses);
+    // The pools of another member may hold the addresses of a session that it established. Those of
+    // a session that another member had are still in use here.
+    let is_marked = taken_over && smf.pools.regain(reference)
+        || smf.pools.mark_used(&stored.dnn, &stored.addresses);
     if !is_marked && smf.sessions.is_own(reference) {
         return Err(RestoreError::Address { addresses: stored.addresses, dnn: stored.dnn });
     }

@@ -2,14 +2,18 @@
 use crate::persisted::{self, Allocation, PersistedSmf, RestoreError, SMF, Stored};
 use crate::procedures::subscription::smf_registration;
 use crate::shared::Smf;
+use martlet_context_store::StoredContexts;
 use std::sync::Arc;
 
 /// Restores the sessions that a former process has stored, each with its task. `peers` are the
 /// sessions of other members of the set, some of which have addresses from this SMF's pools.
-pub fn restore(smf: &Arc<Smf>, stored: Stored, peers: Vec<Vec<u8>>) {
-    for value in peers {
-        if let Ok(allocation) = serde_json::from_slice::<Allocation>(&value) {
-            smf.pools.mark_used(&allocation.dnn, &allocation.addresses);
+pub fn restore(smf: &Arc<Smf>, stored: Stored, peers: StoredContexts) {
+    for (id, value) in peers {
+        if let (Ok(reference), Ok(Allocation { dnn, addresses })) =
+            (id.parse::<u64>(), serde_json::from_slice(&value))
+            && smf.pools.mark_used(&dnn, &addresses)
+        {
+            smf.pools.retain(reference, &dnn, &addresses);
         }
     }
     let root = Some(smf.context.api_root().clone());

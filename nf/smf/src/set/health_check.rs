@@ -1,7 +1,9 @@
 //! Health checks of the other members of the set. The sessions of a failed member are taken over.
+//! Addresses are released of which the sessions have ended at another member.
 use super::peers;
 use super::takeover::{adopt, is_alive, is_removed};
 use crate::shared::Smf;
+use martlet_context_store::StoreError;
 use martlet_nf::Shutdown;
 use martlet_outage::Dependency;
 use martlet_store::DatabaseUrl;
@@ -12,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Failed checks in a row after which a member counts as failed.
 const MAX_FAILED_CHECKS: u32 = 2;
 
-/// Sessions that one transaction takes over.
+/// Sessions that one transaction takes over, or one query reads.
 const BATCH: usize = 256;
 
 /// Checks the other members until the shutdown.
@@ -23,15 +25,22 @@ pub async fn run(smf: Arc<Smf>, shutdown: Shutdown) {
     // Without it, the sessions of a failed member stay there.
     let outage = Dependency::new("smf", "set", database);
     let mut failed_checks: HashMap<String, u32> = HashMap::new();
+    // The last session whose end at another member was checked.
+    let mut last = 0;
     loop {
         tokio::select! {
             () = tokio::time::sleep(interval) => {}
             () = shutdown.wait() => return,
         }
         let (config, contexts) = (smf.config.clone(), contexts.clone());
-        let read = move || peers::members(&contexts, &config);
-        let members = match tokio::task::spawn_blocking(read).await {
-            Ok(Ok(members)) => members,
+        let retained = smf.pools.retained(last, BATCH);
+        last = retained.last().copied().unwrap_or_default();
+        let read = move || {
+            let members = peers::members(&contexts, &config)?;
+            Ok::<_, StoreError>((members, peers::ended(&contexts, &config, retained)?))
+        };
+        let (members, ended) = match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(read)) => read,
             Ok(Err(error)) => {
                 outage.unavailable(&error);
                 continue;
@@ -39,6 +48,7 @@ pub async fn run(smf: Arc<Smf>, shutdown: Shutdown) {
             Err(_) => continue,
         };
         outage.available();
+        ended.into_iter().for_each(|reference| smf.pools.release_retained(reference));
         for (owner, root) in members {
             let failed = failed_checks.entry(owner.clone()).or_default();
             match is_alive(&smf, root).await {

@@ -21,11 +21,12 @@ pub async fn watch(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError
     }
 }
 
-/// Drops a session that another SMF has taken over. Its addresses stay in use.
+/// Drops a session that another SMF has taken over. Its addresses stay in use until it ends there.
 pub fn drop_session(session: &Session) {
     tracing::warn!(
         supi = %session.supi, session = session.id, "session taken over by another SMF of the set"
     );
     metrics::taken_over();
+    session.smf.pools.retain(session.reference, &session.dnn, &session.parameters.addresses);
     session.smf.sessions.remove(session.reference);
 }

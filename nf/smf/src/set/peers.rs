@@ -1,7 +1,7 @@
 //! The stored sessions of the other members of the set, over one connection.
 use crate::config::SmfConfig;
 use crate::persisted::{self, SMF, owner};
-use martlet_context_store::{PeerContexts, SetContexts, StoreError};
+use martlet_context_store::{PeerContexts, SetContexts, StoreError, StoredContexts};
 use martlet_sbi::ApiRoot;
 use std::sync::Arc;
 
@@ -38,6 +38,24 @@ pub fn members(
     Ok(others.filter_map(|(owner, value)| Some((owner, persisted::root(&value?)?))).collect())
 }
 
+/// Those of the sessions that no member has.
+///
+/// # Errors
+/// The database fails.
+pub fn ended(
+    set: &SetContexts,
+    config: &SmfConfig,
+    references: Vec<u64>,
+) -> Result<Vec<u64>, StoreError> {
+    let Some((prefix, _)) = names(config).filter(|_| !references.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let ids: Vec<String> = references.iter().map(u64::to_string).collect();
+    let existing = set.existing(&prefix, &ids)?;
+    let ended = references.into_iter().zip(ids).filter(|(_, id)| !existing.contains(id));
+    Ok(ended.map(|(reference, _)| reference).collect())
+}
+
 /// The stored sessions of all other members.
 ///
 /// # Errors
@@ -45,7 +63,7 @@ pub fn members(
 pub fn all_sessions(
     set: &Arc<SetContexts>,
     config: &SmfConfig,
-) -> Result<Vec<Vec<u8>>, StoreError> {
+) -> Result<StoredContexts, StoreError> {
     let read = || {
         let Some((prefix, own)) = names(config) else { return Ok(Vec::new()) };
         let mut all = Vec::new();
@@ -54,7 +72,7 @@ pub fn all_sessions(
                 continue;
             }
             let contexts = set.peer(&owner).contexts()?;
-            all.extend(contexts.into_iter().filter(|(id, _)| id != SMF).map(|(_, value)| value));
+            all.extend(contexts.into_iter().filter(|(id, _)| id != SMF));
         }
         Ok(all)
     };
