@@ -15,6 +15,8 @@ struct Gates {
     held: HashMap<String, usize>,
     /// The status of the answer to each request of an operation.
     failing: HashMap<String, u16>,
+    /// The number of requests that were answered so since the gate was last open.
+    failed: HashMap<String, usize>,
 }
 
 /// What happens to a request.
@@ -43,6 +45,11 @@ impl SbiGate {
     /// The number of requests of an operation that were held since its gate was closed.
     pub fn held(&self, operation: &str) -> usize {
         self.0.borrow().held.get(operation).copied().unwrap_or_default()
+    }
+
+    /// The number of requests of an operation that have failed since the gate was last open.
+    pub fn failed(&self, operation: &str) -> usize {
+        self.0.borrow().failed.get(operation).copied().unwrap_or_default()
     }
 
     /// Waits as long as the request is held. Returns the problem with which it is answered.
@@ -77,6 +84,9 @@ impl SbiGate {
                 Some(passing) => *passing -= 1,
                 None => {}
             }
+            if let Passage::Failing(_) = passage {
+                *gates.failed.entry(name.into()).or_default() += 1;
+            }
             false
         });
         passage
@@ -110,5 +120,6 @@ mod tests {
         held.await.unwrap().unwrap();
         gate.fail(UNSUBSCRIBE, 503);
         assert_eq!(gate.pass(NUDM_SDM::unsubscribe()).await.unwrap_err().status(), 503);
+        assert_eq!(gate.failed(UNSUBSCRIBE), 1);
     }
 }

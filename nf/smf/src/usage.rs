@@ -2,6 +2,7 @@
 use crate::n4::{self, Quota};
 use martlet_pfcp::ie::{UrrId, VolumeMeasurement};
 use martlet_sbi_api::common::{Gpsi, NfInstanceId, Pei, RatType, UserLocation};
+use martlet_sbi_api::nchf_converged_charging::TriggerType;
 use martlet_sbi_api::nsmf_pdusession::SmContextUpdateData;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,12 +11,25 @@ use std::collections::{BTreeMap, BTreeSet};
 /// a charging rule of its own.
 pub type RatingGroup = Option<u32>;
 
-/// Bytes from and to the UE.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Bytes from and to the UE. Field names are part of the stored format.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volumes {
     pub uplink: u64,
     pub downlink: u64,
 }
+
+impl Volumes {
+    fn add(&mut self, more: Volumes) {
+        self.uplink = self.uplink.saturating_add(more.uplink);
+        self.downlink = self.downlink.saturating_add(more.downlink);
+    }
+}
+
+/// Usage by rating group, and the trigger of its report.
+pub type TriggeredUsage = BTreeMap<RatingGroup, (Volumes, TriggerType)>;
+
+/// The stored form: an object in JSON has no key for the default rating group.
+pub type StoredUsage = Vec<(RatingGroup, (Volumes, TriggerType))>;
 
 /// Usage by rating group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,8 +44,7 @@ impl Usage {
             let Some(VolumeMeasurement { octets: [_, uplink, downlink], .. }) = volume else {
                 continue;
             };
-            used.uplink = used.uplink.saturating_add(uplink.unwrap_or(0));
-            used.downlink = used.downlink.saturating_add(downlink.unwrap_or(0));
+            used.add(Volumes { uplink: uplink.unwrap_or(0), downlink: downlink.unwrap_or(0) });
         }
     }
 }
@@ -134,6 +147,13 @@ pub struct ChargingState {
     /// The CHF has the notification URI of the SMF that failed: the next update has this one's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub renews_notify_uri: bool,
+    /// Usage that the CHF has not recorded, since it rejected the report or did not get it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreported: StoredUsage,
+    /// The sequence number and the usage of the last report, if the CHF may have recorded it but
+    /// did not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<(u32, StoredUsage)>,
 }
 
 impl ChargingState {
@@ -158,6 +178,21 @@ impl ChargingState {
         match group {
             None => self.own = granted,
             Some(group) => drop(self.others.insert(group, granted)),
+        }
+    }
+
+    /// Keeps usage for the next report.
+    pub fn keep_unreported(&mut self, mut usage: TriggeredUsage) {
+        self.take_unreported(&mut usage);
+        usage.retain(|_, (used, _)| *used != Volumes::default());
+        self.unreported = usage.into_iter().collect();
+    }
+
+    /// Adds the usage of earlier reports to that of the next one. A rating group that the next one
+    /// has keeps its trigger.
+    pub fn take_unreported(&mut self, usage: &mut TriggeredUsage) {
+        for (group, (used, trigger)) in std::mem::take(&mut self.unreported) {
+            usage.entry(group).or_insert((Volumes::default(), trigger)).0.add(used);
         }
     }
 
@@ -225,6 +260,26 @@ mod tests {
         let text = serde_json::to_string(&state).unwrap();
         assert!(text.ends_with(r#""access":{"rat_type":"NR","time_zone":"+01:00"}}"#), "{text}");
         assert_eq!(serde_json::from_str::<ChargingState>(&text).unwrap(), state);
+    }
+
+    #[test]
+    fn usage_that_is_not_recorded_is_added_to_the_next_report() {
+        let of = |uplink, downlink| Volumes { uplink, downlink };
+        let (threshold, last) = (TriggerType::QuotaThreshold, TriggerType::Final);
+        let mut state = ChargingState::default();
+        let first = [(None, of(1, 2)), (Some(7), of(3, 4)), (Some(8), of(0, 0))];
+        let first = first.map(|(group, used)| (group, (used, threshold.clone())));
+        state.keep_unreported(TriggeredUsage::from(first));
+        let second = [(Some(7), (of(10, 20), threshold.clone()))];
+        state.keep_unreported(TriggeredUsage::from(second));
+        // Also after a restart of the SMF.
+        let text = serde_json::to_string(&state).unwrap();
+        let mut state: ChargingState = serde_json::from_str(&text).unwrap();
+        let mut usage = TriggeredUsage::from([(None, (of(100, 200), last.clone()))]);
+        state.take_unreported(&mut usage);
+        let expected = [(None, (of(101, 202), last)), (Some(7), (of(13, 24), threshold))];
+        assert_eq!(usage, TriggeredUsage::from(expected));
+        assert!(state.unreported.is_empty());
     }
 
     #[test]

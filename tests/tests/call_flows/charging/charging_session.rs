@@ -1,7 +1,11 @@
 //! Charging sessions of PDU sessions: usage, to the byte, and records (TS 32.255, 5.2).
 use super::{SUPI, account, online, pings};
+use crate::sbi::proxy::Proxy;
 use anyhow::{Context, ensure};
 use martlet::core::Sbi;
+use martlet_sbi::{OperationInfo, Problem, Response};
+use martlet_sbi_api::nchf_converged_charging::NCHF_CONVERGEDCHARGING;
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_smf::{ChargingMode, OnFailure};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, ping, reaches};
 use std::time::Duration;
@@ -90,6 +94,80 @@ fn usage_that_is_reported_before_the_end_of_a_session_is_counted() {
         ensure!(uplink == forwarded, "{uplink} bytes of {forwarded} are charged");
         ue.deregister().await?;
         core.until_all_released().await
+    });
+}
+
+#[test]
+fn usage_of_a_rejected_report_is_counted_with_the_next_one() {
+    const UPDATE: &str = "nchf-convergedcharging Update";
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            online(config);
+            // A report after 4 kB, and no pause before the grant is used up.
+            (config.chf.grant, config.chf.threshold_percent) = (40_000, 90);
+        })
+        .await?;
+        core.query(&format!("charging/{SUPI}/1000000")).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, address) = core.ue_with_session(&gnb, 1).await?;
+        core.sbi_gate.fail(UPDATE, 500);
+        let (mut one, mut sent) = (0, 0);
+        while core.sbi_gate.failed(UPDATE) == 0 {
+            one = pings(&ue, address, 1).await?;
+            sent += 1;
+        }
+        core.sbi_gate.open();
+        ue.deregister().await?;
+        core.until_all_released().await?;
+        ensure!(
+            account(&core, SUPI).await? == (sent * one, sent * one),
+            "{sent} packets of {one} bytes: {}",
+            core.query("charging").await?
+        );
+        Ok(())
+    });
+}
+
+/// A CHF that records an update, but whose answer is lost.
+fn lost_answer(operation: &OperationInfo, response: Response) -> Response {
+    match operation.name {
+        "Update" => Response::problem(Problem::new(504, "TIMED_OUT_REQUEST")),
+        _ => response,
+    }
+}
+
+#[test]
+fn usage_of_a_report_without_an_answer_is_counted_once() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            online(config);
+            (config.chf.grant, config.chf.threshold_percent) = (40_000, 90);
+        })
+        .await?;
+        core.query(&format!("charging/{SUPI}/1000000")).await?;
+        let (real, services) = (core.config().sbi.chf, [NCHF_CONVERGEDCHARGING::OPERATIONS]);
+        Proxy::before(&core, NfType::Chf, real, &services, |_| {}, lost_answer).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, address) = core.ue_with_session(&gnb, 1).await?;
+        let reports = async || {
+            let shown = core.query(&format!("charging/{SUPI}")).await?;
+            anyhow::Ok(shown["records"][0]["reports"].as_u64())
+        };
+        let (mut one, mut sent) = (0, 0);
+        while reports().await? == Some(0) {
+            one = pings(&ue, address, 1).await?;
+            sent += 1;
+        }
+        ue.deregister().await?;
+        core.until_all_released().await?;
+        ensure!(
+            account(&core, SUPI).await? == (sent * one, sent * one),
+            "{sent} packets of {one} bytes: {}",
+            core.query("charging").await?
+        );
+        // The update, and the release.
+        ensure!(reports().await? == Some(2), "{:?}", reports().await?);
+        Ok(())
     });
 }
 

@@ -9,16 +9,20 @@
 //!  |-- Nchf_ConvergedCharging_Release: usage ----->|  terminate
 //! ```
 //!
-//! `smf.charging.on_failure` decides whether sessions continue without a CHF.
+//! `smf.charging.on_failure` decides whether sessions continue without a CHF. Usage of an update
+//! that the CHF rejects or does not get is in the next request. An update without an answer is
+//! repeated before that, with its sequence number: the CHF counts it once.
 use crate::config::{ChargingMode, OnFailure};
 use crate::n4::Quota;
 use crate::procedures::policy::sm_policy_association::AccessInfo;
 use crate::qos_flows::rating_groups;
 use crate::session::{Session, SessionCharging};
-use crate::usage::{ChargedAccess, ChargingState, Granted, RatingGroup, Usage, Volumes};
+use crate::usage::{
+    ChargedAccess, ChargingState, Granted, RatingGroup, TriggeredUsage, Usage, Volumes,
+};
 use crate::{Smf, metrics};
 use martlet_interop::SbiQuirk;
-use martlet_sbi::Problem;
+use martlet_sbi::{Problem, TransportFailure};
 use martlet_sbi_api::common::{DateTime, NfInstanceId};
 use martlet_sbi_api::nchf_converged_charging::{
     ChargingDataRequest, ChargingDataResponse, ChfConvergedChargingClient, FinalUnitAction,
@@ -28,14 +32,14 @@ use martlet_sbi_api::nchf_converged_charging::{
     TriggerType, UsedUnitContainer, UserInformation,
 };
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// The content of a request to the CHF.
 #[derive(Default)]
 pub struct UsageReport {
     /// Usage by rating group, and the trigger of its report.
-    pub usage: BTreeMap<RatingGroup, (Volumes, TriggerType)>,
+    pub usage: TriggeredUsage,
     /// Rating groups for which quota is requested.
     pub requested: BTreeSet<RatingGroup>,
     /// The session has ended.
@@ -45,7 +49,7 @@ pub struct UsageReport {
 impl UsageReport {
     /// A report with one trigger for all rating groups, for which quota is requested.
     pub fn new(usage: Usage, trigger: &TriggerType) -> Self {
-        let usage: BTreeMap<_, _> =
+        let usage: TriggeredUsage =
             usage.0.into_iter().map(|(group, used)| (group, (used, trigger.clone()))).collect();
         UsageReport { requested: usage.keys().copied().collect(), usage, is_final: false }
     }
@@ -108,7 +112,7 @@ async fn request_creation(session: &mut Session, access: &AccessInfo) -> Result<
         state.set_grant(Some(group), Granted::default());
     }
     let report = UsageReport { requested: state.groups(), ..UsageReport::default() };
-    let mut request = request(session, &state, report);
+    let mut request = request(session, &state, state.sequence, report);
     request.notify_uri = Some(notify_uri(session));
     let created = chf.post_chargingdata(request).await?;
     state.id = created.location.rsplit('/').next().unwrap_or_default().to_string();
@@ -199,7 +203,12 @@ fn apply_grants(
     left_out
 }
 
-fn request(session: &Session, state: &ChargingState, report: UsageReport) -> ChargingDataRequest {
+fn request(
+    session: &Session,
+    state: &ChargingState,
+    sequence: u32,
+    report: UsageReport,
+) -> ChargingDataRequest {
     let config = &session.smf.config.charging;
     let is_online = config.mode == ChargingMode::Online;
     let now = DateTime::now();
@@ -217,7 +226,7 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
         total_volume: Some(used.uplink.saturating_add(used.downlink)),
         uplink_volume: Some(used.uplink),
         downlink_volume: Some(used.downlink),
-        local_sequence_number: state.sequence.into(),
+        local_sequence_number: sequence.into(),
     };
     let requested_volume = Some(config.requested_bytes).filter(|bytes| *bytes != 0);
     let groups: BTreeSet<RatingGroup> =
@@ -265,7 +274,7 @@ fn request(session: &Session, state: &ChargingState, report: UsageReport) -> Cha
             node_functionality: NodeFunctionality::Smf,
         },
         invocation_time_stamp: now.clone(),
-        invocation_sequence_number: state.sequence,
+        invocation_sequence_number: sequence,
         notify_uri: None,
         multiple_unit_usage: Some(groups.iter().map(unit_usage).collect()),
         triggers: (!triggers.is_empty()).then_some(triggers),
@@ -289,20 +298,76 @@ pub async fn update(session: &mut Session, report: UsageReport) -> bool {
     true
 }
 
-/// Sends one update. Returns the requested rating groups that the response leaves out; `None` for a
-/// session without charging.
-async fn report_usage(session: &mut Session, report: UsageReport) -> Option<BTreeSet<RatingGroup>> {
-    let mut charging = session.charging.take()?;
-    let started = Instant::now();
-    charging.state.sequence += 1;
-    let requested = report.requested.clone();
-    let mut request = request(session, &charging.state, report);
-    request.notify_uri = charging.state.renews_notify_uri.then(|| notify_uri(session));
-    let response = charging.chf.update_chargingdata(&charging.state.id, request).await;
+/// Whether a CHF may have recorded the usage of a request that failed so.
+fn may_have_usage(problem: &Problem) -> bool {
+    // A proxy answers 504 for a CHF that does not answer.
+    match problem.transport {
+        Some(failure) => failure == TransportFailure::Unknown,
+        None => problem.status() == 504,
+    }
+}
+
+/// Sends one update. Its usage is kept if it fails.
+async fn send_update(
+    session: &Session,
+    charging: &mut SessionCharging,
+    sequence: u32,
+    report: UsageReport,
+) -> Result<ChargingDataResponse, Problem> {
+    let usage = report.usage.clone();
+    let state = &mut charging.state;
+    let mut request = request(session, state, sequence, report);
+    request.notify_uri = state.renews_notify_uri.then(|| notify_uri(session));
+    let response = charging.chf.update_chargingdata(&state.id, request).await;
     // A CHF that rejects the URI gets the next usage without it.
     if response.as_ref().err().is_none_or(|problem| problem.transport.is_none()) {
-        charging.state.renews_notify_uri = false;
+        state.renews_notify_uri = false;
     }
+    match &response {
+        Ok(_) => {}
+        Err(problem) if may_have_usage(problem) && !usage.is_empty() => {
+            state.unanswered = Some((sequence, usage.into_iter().collect()));
+        }
+        Err(_) => state.keep_unreported(usage),
+    }
+    response
+}
+
+/// Repeats the last update if the CHF did not answer it. Fails if it does not answer again.
+async fn repeat_unanswered(
+    session: &Session,
+    charging: &mut SessionCharging,
+) -> Result<(), Problem> {
+    let Some((sequence, usage)) = charging.state.unanswered.take() else { return Ok(()) };
+    let report = UsageReport { usage: usage.into_iter().collect(), ..UsageReport::default() };
+    let response = send_update(session, charging, sequence, report).await;
+    match charging.state.unanswered {
+        Some(_) => response.map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Reports usage in an update. Returns the requested rating groups that the response leaves out;
+/// `None` for a session without charging.
+async fn report_usage(
+    session: &mut Session,
+    mut report: UsageReport,
+) -> Option<BTreeSet<RatingGroup>> {
+    let mut charging = session.charging.take()?;
+    let started = Instant::now();
+    let requested = report.requested.clone();
+    let response = match repeat_unanswered(session, &mut charging).await {
+        Ok(()) => {
+            charging.state.sequence += 1;
+            charging.state.take_unreported(&mut report.usage);
+            let sequence = charging.state.sequence;
+            send_update(session, &mut charging, sequence, report).await
+        }
+        Err(problem) => {
+            charging.state.keep_unreported(report.usage);
+            Err(problem)
+        }
+    };
     let smf = &session.smf;
     let left_out = match &response {
         Ok(response) => apply_grants(&mut charging.state, smf, &charging.chf, &requested, response),
@@ -335,14 +400,20 @@ pub async fn terminate(
     mut usage: Usage,
 ) {
     let Some(mut charging) = charging else { return };
+    if let Err(problem) = repeat_unanswered(session, &mut charging).await {
+        tracing::warn!(
+            supi = %session.supi, session = session.id, %problem, "usage report to CHF failed"
+        );
+    }
     charging.state.sequence += 1;
     usage.0.entry(None).or_default();
-    let report = UsageReport {
+    let mut report = UsageReport {
         requested: BTreeSet::new(),
         is_final: true,
         ..UsageReport::new(usage, &TriggerType::Final)
     };
-    let request = request(session, &charging.state, report);
+    charging.state.take_unreported(&mut report.usage);
+    let request = request(session, &charging.state, charging.state.sequence, report);
     if let Err(problem) = charging.chf.release_chargingdata(&charging.state.id, request).await {
         tracing::warn!(
             supi = %session.supi, session = session.id, %problem,
