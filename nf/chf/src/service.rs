@@ -157,8 +157,13 @@ impl Chf {
     ) -> Result<ChargingDataResponse, Problem> {
         let id = self.find(reference)?;
         if let Some(uri) = &body.notify_uri {
-            self.context.check_callback(uri).await?;
-            self.accounts().set_notify_uri(id, uri.clone());
+            match self.context.check_callback(uri).await {
+                Ok(()) => self.accounts().set_notify_uri(id, uri.clone()),
+                // The usage counts: an SMF need not report it again.
+                Err(problem) => {
+                    tracing::info!(session = id, %problem, "notification URI of update refused")
+                }
+            }
         }
         Ok(self.charge(id, &body))
     }

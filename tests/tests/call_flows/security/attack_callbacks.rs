@@ -1,9 +1,12 @@
 //! A consumer has requests sent to an address of its choice, by naming it in a subscription.
+use super::scas::problem;
+use crate::charging::{SUPI, account};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_sbi::{ApiRoot, CallPolicy, Peer, Problem, Request, Transport};
 use martlet_sbi_api::namf_communication::{AmfCommunicationClient, SubscriptionData};
 use martlet_sbi_api::namf_event_exposure::*;
+use martlet_sbi_api::nchf_converged_charging::{ChargingDataRequest, ChfConvergedChargingClient};
 use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClient};
 use martlet_sbi_http::{ClientLimits, HttpBinding};
 use martlet_tests::{GATEWAY, MetricDelta, TestCore, in_namespace, reaches};
@@ -143,6 +146,38 @@ fn attack_sessions_and_policies_send_requests_to_the_oam_port() {
         reaches(&ue, 1, GATEWAY).await?;
         ue.deregister().await?;
         core.until_all_released().await
+    });
+}
+
+/// What a consumer names when it reports usage: the usage counts, the address does not.
+#[test]
+fn attack_usage_reports_send_requests_to_the_oam_port() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |config| config.chf.enabled = true).await?;
+        let refused = MetricDelta::of("martlet_sbi_callbacks_refused_total", &[]);
+        let request = |sequence: u32, uri: Option<&str>, uplink: u64| {
+            serde_json::from_value::<ChargingDataRequest>(json!({
+                "notifyUri": uri, "subscriberIdentifier": SUPI,
+                "nfConsumerIdentification": {"nodeFunctionality": "SMF"},
+                "invocationTimeStamp": "2026-01-01T00:00:00Z",
+                "invocationSequenceNumber": sequence,
+                "multipleUnitUsage": [{"ratingGroup": 1, "usedUnitContainer": [
+                    {"uplinkVolume": uplink, "localSequenceNumber": sequence},
+                ]}],
+                "pDUSessionChargingInformation": {"pduSessionInformation": {
+                    "pduSessionID": 1, "dnnId": "internet",
+                }},
+            }))
+        };
+        let chf = ChfConvergedChargingClient::new(peer("http://127.0.0.19:7777")?);
+        let created = chf.post_chargingdata(request(1, None, 3)?).await.map_err(problem)?;
+        let id = created.location.rsplit('/').next().context("no identity")?;
+        let uri = Some("http://127.0.0.17:9090/stop");
+        chf.update_chargingdata(id, request(2, uri, 40)?).await.map_err(problem)?;
+        ensure!(account(&core, SUPI).await? == (43, 0), "{}", core.query("charging").await?);
+        // Other tests of this process may count, too.
+        ensure!(refused.get() >= 1.0, "{} refused", refused.get());
+        Ok(())
     });
 }
 
