@@ -2,13 +2,13 @@
 use crate::Nrf;
 use crate::authorisation::{check_instance_owner, check_profile, check_subscription_owner};
 use crate::registry::Entry;
+use crate::subscriptions::StatusEvent;
 use martlet_interop::{Quirk, SbiQuirk};
 use martlet_nf::{callbacks, peer_certificate};
 use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply};
 use martlet_sbi_api::common::{DateTime, Links};
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfInstanceQuery, NfInstancesQuery, NfManagement, NfProfile, NfStatus, NotificationEventType,
-    SubscriptionData, UriList,
+    NfInstanceQuery, NfInstancesQuery, NfManagement, NfProfile, NfStatus, SubscriptionData, UriList,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -114,12 +114,12 @@ impl NfManagement for Nrf {
         let (nf, id) = (profile.nf_type.as_str(), nf_instance_id);
         tracing::debug!(nf, id, again = before.is_some(), "registered");
         Ok(match before {
-            Some(_) => {
-                self.notify(NotificationEventType::NfProfileChanged, &profile);
+            Some(before) => {
+                self.notify(StatusEvent::Changed { before: &before, is_minor: false }, &profile);
                 StatusReply::ok(self.answer(profile))
             }
             None => {
-                self.notify(NotificationEventType::NfRegistered, &profile);
+                self.notify(StatusEvent::Registered, &profile);
                 let location = format!("{}/nnrf-nfm/v1/nf-instances/{id}", self.context.api_root());
                 StatusReply::created(location, self.answer(profile))
             }
@@ -131,7 +131,7 @@ impl NfManagement for Nrf {
         nf_instance_id: &str,
         body: JsonPatch,
     ) -> Result<StatusReply<NfProfile>, Problem> {
-        let (changed, updated) = {
+        let (before, updated, is_minor) = {
             let mut state = self.state();
             let entry =
                 state.registry.get_mut(nf_instance_id).ok_or_else(|| unknown(nf_instance_id))?;
@@ -148,27 +148,20 @@ impl NfManagement for Nrf {
                 check_profile(peer.as_deref(), &patched)?;
             }
             (entry.seen, entry.is_restored) = (Instant::now(), false);
-            // A heartbeat, or a change of load alone, is not notified (5.2.2.3.2).
+            // A heartbeat, or a change of load alone (5.2.2.3.2).
             let quiet = |item: &martlet_sbi::PatchItem| {
                 matches!(item.path.as_str(), "/nfStatus" | "/load" | "/loadTimeStamp")
             };
             let changed = patched != entry.profile;
             let heartbeat =
                 body.0.iter().all(quiet) && patched.nf_status == entry.profile.nf_status;
-            if changed {
-                entry.profile = patched.clone();
-            }
-            (changed && !heartbeat, (patched, changed))
+            let before = changed.then(|| std::mem::replace(&mut entry.profile, patched.clone()));
+            (before, patched, heartbeat)
         };
-        if updated.1 {
-            self.persist_instance(nf_instance_id);
-        }
-        let (updated, _) = updated;
-        if !changed {
-            return Ok(StatusReply::no_content());
-        }
-        self.notify(NotificationEventType::NfProfileChanged, &updated);
-        Ok(StatusReply::ok(updated))
+        let Some(before) = before else { return Ok(StatusReply::no_content()) };
+        self.persist_instance(nf_instance_id);
+        self.notify(StatusEvent::Changed { before: &before, is_minor }, &updated);
+        Ok(if is_minor { StatusReply::no_content() } else { StatusReply::ok(updated) })
     }
 
     async fn deregister_nf_instance(&self, nf_instance_id: &str) -> Result<(), Problem> {
@@ -183,7 +176,7 @@ impl NfManagement for Nrf {
         let mut profile = removed.ok_or_else(|| unknown(nf_instance_id))?;
         self.persist_instance(nf_instance_id);
         profile.nf_status = NfStatus::Undiscoverable;
-        self.notify(NotificationEventType::NfDeregistered, &profile);
+        self.notify(StatusEvent::Deregistered, &profile);
         Ok(())
     }
 

@@ -36,6 +36,17 @@ pub fn matches_query(profile: &NfProfile, query: &SearchQuery) -> bool {
             .is_none_or(|set| profile.nf_set_id_list.iter().flatten().any(|s| s == set))
 }
 
+/// Whether an instance is in an NF group (TS 29.510, 6.1.6 and 6.2.3.2.3.1).
+pub fn is_in_group(profile: &NfProfile, group: &str) -> bool {
+    let groups = [
+        profile.udm_info.as_ref().and_then(|info| info.group_id.as_deref()),
+        profile.ausf_info.as_ref().and_then(|info| info.group_id.as_deref()),
+        profile.udr_info.as_ref().and_then(|info| info.group_id.as_deref()),
+        profile.pcf_info.as_ref().and_then(|info| info.group_id.as_deref()),
+    ];
+    groups.into_iter().flatten().any(|of| of == group)
+}
+
 /// Whether a producer's profile and service allow a consumer of this type, with these slices.
 pub fn allows(
     profile: &NfProfile,

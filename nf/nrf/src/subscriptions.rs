@@ -1,8 +1,12 @@
 //! Subscriptions to status changes of NF instances (TS 29.510, 5.2.2.5).
+use crate::matching::is_in_group;
 use martlet_nf::nf_set;
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfProfile, NotificationEventType, SubscrCond, SubscriptionContext, SubscriptionData,
+    ConditionEventType, NfProfile, NotifCondition, NotificationEventType, SubscrCond,
+    SubscriptionContext, SubscriptionData,
 };
+use serde_json::Value;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -15,6 +19,41 @@ struct Subscription {
     /// Host and port of the notifications.
     consumer: String,
     until: Instant,
+}
+
+/// What happened to an instance.
+#[derive(Debug, Clone, Copy)]
+pub enum StatusEvent<'a> {
+    Registered,
+    Deregistered,
+    /// Its profile has changed.
+    Changed {
+        before: &'a NfProfile,
+        /// A heartbeat, or a change of load alone: notified to those that monitor it (TS 29.510,
+        /// 5.2.2.3.2).
+        is_minor: bool,
+    },
+}
+
+impl StatusEvent<'_> {
+    /// Its type in notifications.
+    pub fn event_type(&self) -> NotificationEventType {
+        match self {
+            StatusEvent::Registered => NotificationEventType::NfRegistered,
+            StatusEvent::Deregistered => NotificationEventType::NfDeregistered,
+            StatusEvent::Changed { .. } => NotificationEventType::NfProfileChanged,
+        }
+    }
+}
+
+/// A subscription that is notified.
+#[derive(Debug)]
+pub struct Notified {
+    /// Where the notification goes.
+    pub uri: String,
+    pub subscription: SubscriptionContext,
+    /// The instance started or stopped to match the subscription's condition.
+    pub condition_event: Option<ConditionEventType>,
 }
 
 /// The limit that a new subscription would exceed.
@@ -139,31 +178,95 @@ impl Subscriptions {
         self.held.len()
     }
 
-    /// The URIs to notify of an event, each with its subscription.
+    /// The subscriptions to notify of an event. `profile` is the instance after it.
     pub fn subscribers_of(
         &self,
-        event: &NotificationEventType,
+        event: StatusEvent<'_>,
         profile: &NfProfile,
         now: Instant,
-    ) -> Vec<(String, SubscriptionContext)> {
+    ) -> Vec<Notified> {
+        let event_type = event.event_type();
+        let is_minor = matches!(event, StatusEvent::Changed { is_minor: true, .. });
         let concerned = self.held.values().filter(|held| held.until > now).map(|held| &held.data);
         let concerned = concerned.filter(|data| {
-            let wanted = data.req_notif_events.as_ref().is_none_or(|events| events.contains(event));
+            let events = data.req_notif_events.as_ref();
+            let wanted = events.is_none_or(|events| events.contains(&event_type));
             // An instance is not notified of its own changes.
             let own = data.req_nf_instance_id.as_ref() == Some(&profile.nf_instance_id);
-            wanted
-                && !own
-                && data.subscr_cond.as_ref().is_none_or(|condition| meets(condition, profile))
+            wanted && !own && (!is_minor || monitors_attributes(data))
         });
+        let documents = OnceCell::new();
+        let is_monitored = |condition: &NotifCondition, before: &NfProfile| {
+            let (before, after) = documents.get_or_init(|| (document(before), document(profile)));
+            has_monitored_change(condition, before, after)
+        };
         let notified = |data: &SubscriptionData| {
-            let context = SubscriptionContext {
+            let is_met = |by: &NfProfile| {
+                data.subscr_cond.as_ref().is_none_or(|condition| meets(condition, by))
+            };
+            let (is_notified, condition_event) = match event {
+                StatusEvent::Registered | StatusEvent::Deregistered => (is_met(profile), None),
+                StatusEvent::Changed { before, .. } => match (is_met(before), is_met(profile)) {
+                    (true, true) => {
+                        let condition = data.notif_condition.as_ref();
+                        (condition.is_none_or(|condition| is_monitored(condition, before)), None)
+                    }
+                    (false, true) => (true, Some(ConditionEventType::NfAdded)),
+                    (true, false) => (true, Some(ConditionEventType::NfRemoved)),
+                    (false, false) => (false, None),
+                },
+            };
+            if !is_notified {
+                return None;
+            }
+            let subscription = SubscriptionContext {
                 subscription_id: data.subscription_id.clone().unwrap_or_default(),
                 subscr_cond: data.subscr_cond.clone(),
             };
-            (data.nf_status_notification_uri.clone(), context)
+            let uri = data.nf_status_notification_uri.clone();
+            Some(Notified { uri, subscription, condition_event })
         };
-        concerned.map(notified).collect()
+        concerned.filter_map(notified).collect()
     }
+}
+
+fn document(profile: &NfProfile) -> Value {
+    serde_json::to_value(profile).unwrap_or_default()
+}
+
+/// Whether a subscription names the attributes whose changes are notified.
+fn monitors_attributes(data: &SubscriptionData) -> bool {
+    data.notif_condition.as_ref().is_some_and(|condition| condition.monitored_attributes.is_some())
+}
+
+/// Whether one of the attributes has changed whose changes are notified (TS 29.510, 6.1.6).
+fn has_monitored_change(condition: &NotifCondition, before: &Value, after: &Value) -> bool {
+    if let Some(monitored) = &condition.monitored_attributes {
+        return monitored.iter().any(|path| before.pointer(path) != after.pointer(path));
+    }
+    let unmonitored = condition.unmonitored_attributes.as_deref().unwrap_or_default();
+    without(before, unmonitored) != without(after, unmonitored)
+}
+
+/// A document without the values at JSON pointers.
+fn without(document: &Value, paths: &[String]) -> Value {
+    let mut rest = document.clone();
+    for path in paths {
+        let Some((parent, name)) = path.rsplit_once('/') else { continue };
+        let name = name.replace("~1", "/").replace("~0", "~");
+        match rest.pointer_mut(parent) {
+            Some(Value::Object(members)) => drop(members.remove(&name)),
+            Some(Value::Array(items)) => {
+                if let Ok(at) = name.parse::<usize>()
+                    && let Some(item) = items.get_mut(at)
+                {
+                    *item = Value::Null;
+                }
+            }
+            _ => {}
+        }
+    }
+    rest
 }
 
 /// Whether an instance matches the condition of a subscription (TS 29.510, 6.1.6.2.35).
@@ -188,6 +291,7 @@ fn meets(condition: &SubscrCond, profile: &NfProfile) -> bool {
             .as_ref()
             .is_none_or(|list| list.contains(&profile.nf_instance_id))
         && condition.nf_type.as_ref().is_none_or(|nf_type| *nf_type == profile.nf_type)
+        && condition.nf_group_id.as_ref().is_none_or(|group| is_in_group(profile, group))
         && condition
             .service_name
             .as_ref()
@@ -208,4 +312,97 @@ fn meets(condition: &SubscrCond, profile: &NfProfile) -> bool {
             .nf_set_id
             .as_ref()
             .is_none_or(|set| profile.nf_set_id_list.iter().flatten().any(|s| s == set))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(more: Value) -> NfProfile {
+        let mut profile = serde_json::json!({
+            "nfInstanceId": "8f8a5d5e-3c9b-4c5e-9d8e-1f2a3b4c5d6e",
+            "nfType": "UDM",
+            "nfStatus": "REGISTERED",
+        });
+        let members = profile.as_object_mut().unwrap();
+        members.extend(more.as_object().cloned().unwrap_or_default());
+        serde_json::from_value(profile).unwrap()
+    }
+
+    /// Whether a subscription is notified of an event, and with which condition event.
+    fn notified(
+        subscription: Value,
+        event: StatusEvent<'_>,
+        profile: &NfProfile,
+    ) -> Option<Option<ConditionEventType>> {
+        let data: SubscriptionData = serde_json::from_value(subscription).unwrap();
+        let mut all = Subscriptions::new(1, 1);
+        let (now, valid) = (Instant::now(), Duration::from_secs(60));
+        all.add(data, None, "127.0.0.1".into(), now, valid).unwrap();
+        let mut notified = all.subscribers_of(event, profile, now);
+        notified.pop().map(|notified| notified.condition_event)
+    }
+
+    fn changed(before: &NfProfile) -> StatusEvent<'_> {
+        StatusEvent::Changed { before, is_minor: false }
+    }
+
+    #[test]
+    fn an_instance_that_starts_or_stops_to_match_a_condition_is_notified() {
+        let subscription = serde_json::json!({
+            "nfStatusNotificationUri": "http://a/", "subscrCond": {"nfSetId": "one"},
+        });
+        let inside = profile(serde_json::json!({"nfSetIdList": ["one"]}));
+        let outside = profile(serde_json::json!({"nfSetIdList": ["two"]}));
+        let of = |before, after| notified(subscription.clone(), changed(before), after);
+        assert_eq!(of(&inside, &outside), Some(Some(ConditionEventType::NfRemoved)));
+        assert_eq!(of(&outside, &inside), Some(Some(ConditionEventType::NfAdded)));
+        assert_eq!(of(&inside, &inside), Some(None));
+        assert_eq!(of(&outside, &outside), None);
+        let of = |event, profile| notified(subscription.clone(), event, profile);
+        assert_eq!(of(StatusEvent::Registered, &inside), Some(None));
+        assert_eq!(of(StatusEvent::Deregistered, &outside), None);
+    }
+
+    #[test]
+    fn a_condition_with_a_group_is_met_by_its_members() {
+        let subscription = serde_json::json!({
+            "nfStatusNotificationUri": "http://a/",
+            "subscrCond": {"nfType": "UDM", "nfGroupId": "one"},
+        });
+        let of = |group: Value| {
+            let profile = profile(serde_json::json!({"udmInfo": group}));
+            notified(subscription.clone(), StatusEvent::Registered, &profile)
+        };
+        assert_eq!(of(serde_json::json!({"groupId": "one"})), Some(None));
+        assert_eq!(of(serde_json::json!({"groupId": "two"})), None);
+        assert_eq!(of(serde_json::json!({})), None);
+    }
+
+    #[test]
+    fn changes_of_attributes_that_are_not_monitored_are_not_notified() {
+        let subscription = |condition: Value| {
+            let uri = "http://127.0.0.1/";
+            serde_json::json!({"nfStatusNotificationUri": uri, "notifCondition": condition})
+        };
+        let before = profile(serde_json::json!({"capacity": 10, "locality": "a"}));
+        let capacity = profile(serde_json::json!({"capacity": 20, "locality": "a"}));
+        let locality = profile(serde_json::json!({"capacity": 10, "locality": "b"}));
+        for condition in [
+            serde_json::json!({"monitoredAttributes": ["/capacity"]}),
+            serde_json::json!({"unmonitoredAttributes": ["/locality", "/nfServices/0/capacity"]}),
+        ] {
+            let of = |after| notified(subscription(condition.clone()), changed(&before), after);
+            assert_eq!((of(&capacity), of(&locality)), (Some(None), None), "{condition}");
+        }
+        // A heartbeat with another load.
+        let load = profile(serde_json::json!({"capacity": 10, "locality": "a", "load": 7}));
+        let of = |condition| {
+            let event = StatusEvent::Changed { before: &before, is_minor: true };
+            notified(subscription(condition), event, &load)
+        };
+        assert_eq!(of(serde_json::json!({"monitoredAttributes": ["/load"]})), Some(None));
+        assert_eq!(of(serde_json::json!({"unmonitoredAttributes": ["/capacity"]})), None);
+        assert_eq!(of(Value::Null), None);
+    }
 }

@@ -297,6 +297,60 @@ async fn subscribers_are_notified_of_instances_and_of_missing_heartbeats() {
     assert!(listener.0.lock().unwrap().is_empty());
 }
 
+#[derive(Default)]
+struct ConditionEvents(Mutex<Vec<(NotificationEventType, Option<ConditionEventType>)>>);
+impl NfStatusCallback for ConditionEvents {
+    async fn nf_status_notify(&self, body: NotificationData) -> Result<(), Problem> {
+        assert!(body.nf_profile.is_some());
+        self.0.lock().unwrap().push((body.event, body.condition_event));
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscribers_are_notified_of_instances_that_match_their_condition_no_longer() {
+    let consumer = nrf(false, 47106).await;
+    let listener = Arc::new(ConditionEvents::default());
+    let router = martlet_sbi::Router::new().serve(NNRF_NFSTATUS_CALLBACK.routes(listener.clone()));
+    consumer.local.add("listener:1", Arc::new(router));
+    let data = SubscriptionData {
+        nf_status_notification_uri: "http://listener:1/nnrf-nfstatus-callback/v1/nf-status".into(),
+        subscr_cond: Some(SubscrCond { nf_set_id: Some("one".into()), ..Default::default() }),
+        ..Default::default()
+    };
+    consumer.management.create_subscription(data).await.unwrap();
+    let mut smf = smf(1, "internet");
+    for sets in [["one"], ["two"], ["two"], ["one"]] {
+        smf.nf_set_id_list = Some(sets.map(String::from).into());
+        let id = smf.nf_instance_id.clone();
+        consumer.management.register_nf_instance(&id, smf.clone()).await.unwrap();
+        // The notification is delivered in the background.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let patch = |set: &str| {
+        JsonPatch(vec![PatchItem {
+            op: "replace".into(),
+            path: "/nfSetIdList".into(),
+            from: None,
+            value: Some([set].as_slice().into()),
+        }])
+    };
+    consumer.management.update_nf_instance(&smf.nf_instance_id, patch("two")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (changed, removed) =
+        (NotificationEventType::NfProfileChanged, Some(ConditionEventType::NfRemoved));
+    let notifications = std::mem::take(&mut *listener.0.lock().unwrap());
+    assert_eq!(
+        notifications,
+        [
+            (NotificationEventType::NfRegistered, None),
+            (changed.clone(), removed.clone()),
+            (changed.clone(), Some(ConditionEventType::NfAdded)),
+            (changed, removed),
+        ]
+    );
+}
+
 /// The callback of a subscriber that requires tokens for notifications, as free5GC's functions do
 /// for theirs.
 static NOTIFICATION: OperationInfo = OperationInfo {
