@@ -1,8 +1,10 @@
 //! Which instances match a query (TS 29.510, table 6.2.3.2.3.1-1). An attribute that a profile
 //! lacks does not restrict it.
-use martlet_sbi_api::common::{Dnn, ExtSnssai, Snssai};
+use martlet_sbi_api::common::{Dnn, ExtSnssai, Snssai, Tai};
 use martlet_sbi_api::nnrf_nfdiscovery::SearchQuery;
-use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfService, NfType};
+use martlet_sbi_api::nnrf_nfmanagement::{
+    IdentityRange, NfProfile, NfService, NfType, SupiRange, TacRange, TaiRange,
+};
 
 /// Whether an instance matches the query and the consumer is allowed to use it.
 pub fn matches_and_allowed(profile: &NfProfile, query: &SearchQuery) -> bool {
@@ -30,6 +32,11 @@ pub fn matches_query(profile: &NfProfile, query: &SearchQuery) -> bool {
         && matches_amf(profile, query)
         && serves_area(profile, query)
         && serves_subscriber(profile, query)
+        && holds_data(profile, query)
+        && query
+            .group_id_list
+            .as_ref()
+            .is_none_or(|groups| groups.0.iter().any(|group| is_in_group(profile, group)))
         && query
             .target_nf_set_id
             .as_ref()
@@ -228,12 +235,50 @@ fn matches_amf(profile: &NfProfile, query: &SearchQuery) -> bool {
 
 fn serves_area(profile: &NfProfile, query: &SearchQuery) -> bool {
     let Some(tai) = &query.tai else { return true };
-    let lists = [
-        profile.amf_info.as_ref().and_then(|info| info.tai_list.as_ref()),
-        profile.smf_info.as_ref().and_then(|info| info.tai_list.as_ref()),
-        profile.upf_info.as_ref().and_then(|info| info.tai_list.as_ref()),
+    let (amf, smf, upf) = (&profile.amf_info, &profile.smf_info, &profile.upf_info);
+    let areas = [
+        amf.as_ref().map(|info| (info.tai_list.as_ref(), info.tai_range_list.as_ref())),
+        smf.as_ref().map(|info| (info.tai_list.as_ref(), info.tai_range_list.as_ref())),
+        upf.as_ref().map(|info| (info.tai_list.as_ref(), None)),
     ];
-    lists.into_iter().flatten().all(|list| list.contains(&tai.0))
+    areas.into_iter().flatten().all(|(list, ranges)| {
+        let is_unrestricted = list.is_none() && ranges.is_none();
+        is_unrestricted
+            || list.is_some_and(|list| list.contains(&tai.0))
+            || ranges.is_some_and(|ranges| ranges.iter().any(|range| includes(range, &tai.0)))
+    })
+}
+
+/// Whether a range has a tracking area.
+fn includes(range: &TaiRange, tai: &Tai) -> bool {
+    let lowercase = |text: &Option<String>| text.as_ref().map(|text| text.to_ascii_lowercase());
+    let within = |tacs: &TacRange| {
+        is_between(&tai.tac, lowercase(&tacs.start).as_deref(), lowercase(&tacs.end).as_deref())
+    };
+    range.plmn_id == tai.plmn_id && range.nid == tai.nid && range.tac_range_list.iter().any(within)
+}
+
+/// Whether digits are within a range. Patterns are not evaluated, so they exclude nothing.
+fn is_between(digits: &str, first: Option<&str>, last: Option<&str>) -> bool {
+    match (first, last) {
+        // Strings of digits of equal length compare like numbers.
+        (Some(first), Some(last)) => {
+            digits.len() == first.len() && first <= digits && digits <= last
+        }
+        _ => true,
+    }
+}
+
+/// Whether a UDR holds the data. `APPLICATION` and `POLICY` stand for their subsets, too.
+fn holds_data(profile: &NfProfile, query: &SearchQuery) -> bool {
+    let Some(asked) = query.data_set.as_ref().map(|set| set.as_str()) else { return true };
+    let whole = match asked.split_once('_') {
+        Some(("A", _)) => "APPLICATION",
+        Some(("P", _)) => "POLICY",
+        _ => asked,
+    };
+    let held = profile.udr_info.as_ref().and_then(|info| info.supported_data_sets.as_ref());
+    held.is_none_or(|sets| sets.iter().any(|set| set.as_str() == asked || set.as_str() == whole))
 }
 
 fn serves_subscriber(profile: &NfProfile, query: &SearchQuery) -> bool {
@@ -245,7 +290,12 @@ fn serves_subscriber(profile: &NfProfile, query: &SearchQuery) -> bool {
         .routing_indicator
         .as_ref()
         .is_none_or(|indicator| routing.into_iter().flatten().all(|list| list.contains(indicator)));
-    let ranges = [
+    let gpsi_ranges = [
+        profile.udm_info.as_ref().and_then(|info| info.gpsi_ranges.as_ref()),
+        profile.udr_info.as_ref().and_then(|info| info.gpsi_ranges.as_ref()),
+        profile.pcf_info.as_ref().and_then(|info| info.gpsi_ranges.as_ref()),
+    ];
+    let supi_ranges = [
         profile.udm_info.as_ref().and_then(|info| info.supi_ranges.as_ref()),
         profile.ausf_info.as_ref().and_then(|info| info.supi_ranges.as_ref()),
         profile.udr_info.as_ref().and_then(|info| info.supi_ranges.as_ref()),
@@ -254,26 +304,24 @@ fn serves_subscriber(profile: &NfProfile, query: &SearchQuery) -> bool {
     by_routing
         && query.supi.as_ref().is_none_or(|supi| {
             let digits = supi.imsi().unwrap_or(supi);
-            let within = |range: &martlet_sbi_api::nnrf_nfmanagement::SupiRange| match (
-                &range.start,
-                &range.end,
-            ) {
-                // Strings of digits of equal length compare like numbers.
-                (Some(start), Some(end)) => {
-                    digits.len() == start.len()
-                        && start.as_str() <= digits
-                        && digits <= end.as_str()
-                }
-                // Patterns are not evaluated, so they exclude nothing.
-                _ => true,
+            let within = |range: &SupiRange| {
+                is_between(digits, range.start.as_deref(), range.end.as_deref())
             };
-            ranges.into_iter().flatten().all(|list| list.iter().any(within))
+            supi_ranges.into_iter().flatten().all(|list| list.iter().any(within))
+        })
+        && query.gpsi.as_ref().is_none_or(|gpsi| {
+            let digits = gpsi.strip_prefix("msisdn-").unwrap_or(gpsi);
+            let within = |range: &IdentityRange| {
+                is_between(digits, range.start.as_deref(), range.end.as_deref())
+            };
+            gpsi_ranges.into_iter().flatten().all(|list| list.iter().any(within))
         })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use martlet_sbi_api::{Json, TextList};
 
     #[test]
     fn features_are_counted_from_the_right() {
@@ -303,6 +351,72 @@ mod tests {
         };
         assert!(serves("internet", "Internet") && serves("Internet", "internet"));
         assert!(serves("*", "ims") && !serves("internet", "ims"));
+    }
+
+    fn of_type(nf_type: &str, info: (&str, serde_json::Value)) -> NfProfile {
+        let mut profile = serde_json::json!({
+            "nfInstanceId": "8f8a5d5e-3c9b-4c5e-9d8e-1f2a3b4c5d6e",
+            "nfType": nf_type,
+            "nfStatus": "REGISTERED",
+        });
+        profile[info.0] = info.1;
+        serde_json::from_value(profile).unwrap()
+    }
+
+    #[test]
+    fn an_area_is_served_that_is_in_the_list_or_in_a_range() {
+        let network = serde_json::json!({"mcc": "001", "mnc": "01"});
+        let tai = |mnc: &str, tac: &str| -> Tai {
+            let plmn = serde_json::json!({"mcc": "001", "mnc": mnc});
+            serde_json::from_value(serde_json::json!({"plmnId": plmn, "tac": tac})).unwrap()
+        };
+        let list = serde_json::json!([{"plmnId": network, "tac": "000001"}]);
+        let tacs = serde_json::json!([{"start": "0000A0", "end": "0000BF"}]);
+        let ranges = serde_json::json!([{"plmnId": network, "tacRangeList": tacs}]);
+        let serves = |lists: &[(&str, &serde_json::Value)], mnc: &str, tac: &str| {
+            let mut info = serde_json::json!({"sNssaiSmfInfoList": []});
+            for (name, list) in lists {
+                info[*name] = (*list).clone();
+            }
+            let profile = of_type("SMF", ("smfInfo", info));
+            let query = SearchQuery { tai: Some(Json(tai(mnc, tac))), ..Default::default() };
+            serves_area(&profile, &query)
+        };
+        let both = [("taiList", &list), ("taiRangeList", &ranges)];
+        assert!(serves(&both, "01", "000001") && serves(&both, "01", "0000af"));
+        assert!(!serves(&both, "01", "0000c0") && !serves(&both, "02", "0000af"));
+        assert!(!serves(&both[..1], "01", "0000af") && !serves(&both[1..], "01", "000001"));
+        assert!(serves(&[], "02", "0000c0"));
+    }
+
+    #[test]
+    fn a_udr_is_found_by_its_data_its_group_and_its_subscribers() {
+        let udr = |info| of_type("UDR", ("udrInfo", info));
+        let policy = udr(serde_json::json!({
+            "groupId": "one", "supportedDataSets": ["POLICY", "A_PFD"],
+            "gpsiRanges": [{"start": "4900", "end": "4999"}],
+        }));
+        let any = udr(serde_json::json!({}));
+        let finds = |profile: &NfProfile, query: SearchQuery| {
+            let target_nf_type = Some(NfType::Udr);
+            matches_query(profile, &SearchQuery { target_nf_type, ..query })
+        };
+        let data = |set: &str| SearchQuery { data_set: Some(set.into()), ..Default::default() };
+        for (set, is_held) in [("POLICY", true), ("P_UE", true), ("A_PFD", true), ("A_BDT", false)]
+        {
+            assert_eq!(finds(&policy, data(set)), is_held, "{set}");
+        }
+        assert!(!finds(&policy, data("APPLICATION")) && finds(&any, data("APPLICATION")));
+        let groups = |ids: &[&str]| {
+            let ids = ids.iter().map(|id| id.to_string()).collect();
+            SearchQuery { group_id_list: Some(TextList(ids)), ..Default::default() }
+        };
+        assert!(finds(&policy, groups(&["two", "one"])) && !finds(&policy, groups(&["two"])));
+        assert!(!finds(&any, groups(&["one"])));
+        let gpsi =
+            |text: &str| SearchQuery { gpsi: Some(text.parse().unwrap()), ..Default::default() };
+        assert!(finds(&policy, gpsi("msisdn-4915")) && !finds(&policy, gpsi("msisdn-5000")));
+        assert!(!finds(&policy, gpsi("extid-a@b.example")) && finds(&any, gpsi("msisdn-5000")));
     }
 
     #[test]
