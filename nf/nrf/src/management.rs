@@ -83,7 +83,7 @@ impl NfManagement for Nrf {
         let peer = peer_certificate();
         check_profile(peer.as_deref(), &profile)?;
         let asked = profile.heart_beat_timer;
-        let interval = asked.unwrap_or(DEFAULT_HEARTBEAT_S).clamp(1, self.config.max_heartbeat_s);
+        let interval = self.heartbeat_s(asked);
         profile.heart_beat_timer = Some(interval);
         let silent = self.config.interop.no_heartbeats && asked.is_none();
         if silent {
@@ -131,13 +131,13 @@ impl NfManagement for Nrf {
         nf_instance_id: &str,
         body: JsonPatch,
     ) -> Result<StatusReply<NfProfile>, Problem> {
-        let (before, updated, is_minor) = {
+        let (before, updated, is_minor, is_as_asked) = {
             let mut state = self.state();
             let entry =
                 state.registry.get_mut(nf_instance_id).ok_or_else(|| unknown(nf_instance_id))?;
             let peer = peer_certificate();
             check_instance_owner(peer.as_deref(), entry.owner.as_deref(), nf_instance_id)?;
-            let patched = body.apply_to(&entry.profile).map_err(PatchError::into_problem)?;
+            let mut patched = body.apply_to(&entry.profile).map_err(PatchError::into_problem)?;
             if patched.nf_instance_id != entry.profile.nf_instance_id
                 || patched.nf_type != entry.profile.nf_type
             {
@@ -147,6 +147,13 @@ impl NfManagement for Nrf {
             if patched != entry.profile {
                 check_profile(peer.as_deref(), &patched)?;
             }
+            let asked = patched.heart_beat_timer;
+            if asked != entry.profile.heart_beat_timer {
+                let interval = self.heartbeat_s(asked);
+                patched.heart_beat_timer = Some(interval);
+                entry.interval = Duration::from_secs(interval.into());
+            }
+            let is_as_asked = patched.heart_beat_timer == asked;
             (entry.seen, entry.is_restored) = (Instant::now(), false);
             // A heartbeat, or a change of load alone (5.2.2.3.2).
             let quiet = |item: &martlet_sbi::PatchItem| {
@@ -156,9 +163,15 @@ impl NfManagement for Nrf {
             let heartbeat =
                 body.0.iter().all(quiet) && patched.nf_status == entry.profile.nf_status;
             let before = changed.then(|| std::mem::replace(&mut entry.profile, patched.clone()));
-            (before, patched, heartbeat)
+            (before, patched, heartbeat, is_as_asked)
         };
-        let Some(before) = before else { return Ok(StatusReply::no_content()) };
+        let Some(before) = before else {
+            // 204 if everything is as requested (5.2.2.3.1).
+            return Ok(match is_as_asked {
+                true => StatusReply::no_content(),
+                false => StatusReply::ok(updated),
+            });
+        };
         self.persist_instance(nf_instance_id);
         self.notify(StatusEvent::Changed { before: &before, is_minor }, &updated);
         Ok(if is_minor { StatusReply::no_content() } else { StatusReply::ok(updated) })
@@ -296,6 +309,11 @@ impl Nrf {
 }
 
 impl Nrf {
+    /// The heartbeat interval for a requested one.
+    fn heartbeat_s(&self, asked: Option<u32>) -> u32 {
+        asked.unwrap_or(DEFAULT_HEARTBEAT_S).clamp(1, self.config.max_heartbeat_s)
+    }
+
     /// The profile as the answer to its registration has it.
     fn answer(&self, mut profile: NfProfile) -> NfProfile {
         if self.config.interop.oauth2_in_custom_info {

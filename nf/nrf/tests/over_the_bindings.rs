@@ -297,6 +297,40 @@ async fn subscribers_are_notified_of_instances_and_of_missing_heartbeats() {
     assert!(listener.0.lock().unwrap().is_empty());
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_update_of_the_heartbeat_timer_changes_the_interval() {
+    let Consumer { management, discovery, .. } = &nrf(false, 47107).await;
+    let smf = smf(1, "internet");
+    management.register_nf_instance(&smf.nf_instance_id, smf.clone()).await.unwrap();
+    let update = async |seconds: u32| {
+        let item = PatchItem {
+            op: "replace".into(),
+            path: "/heartBeatTimer".into(),
+            from: None,
+            value: Some(seconds.into()),
+        };
+        let reply = management
+            .update_nf_instance(&smf.nf_instance_id, JsonPatch(vec![item]))
+            .await
+            .unwrap();
+        (reply.status, reply.body.and_then(|profile| profile.heart_beat_timer))
+    };
+    let is_found = async || {
+        let found = discovery.search_nf_instances(find("internet")).await.unwrap();
+        !found.nf_instances.is_empty()
+    };
+    assert_eq!(update(60).await, (200, Some(60)));
+    // Three of the former intervals.
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert!(is_found().await);
+    // The NRF limits the interval.
+    assert_eq!(update(600).await, (200, Some(60)));
+    assert_eq!(update(60).await, (204, None));
+    assert_eq!(update(5).await, (200, Some(5)));
+    tokio::time::sleep(Duration::from_secs(16)).await;
+    assert!(!is_found().await);
+}
+
 #[derive(Default)]
 struct ConditionEvents(Mutex<Vec<(NotificationEventType, Option<ConditionEventType>)>>);
 impl NfStatusCallback for ConditionEvents {
