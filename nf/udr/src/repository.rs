@@ -400,24 +400,64 @@ impl Udr {
         consumer: &[&str],
     ) -> Result<(), Problem> {
         let all = self.serve(|store| store.contexts(NO_SUBSCRIBER, kind)).await?;
-        let held = all.len();
         let json = serde_json::to_value(body).map_err(problem::of_json)?;
-        let mut others = Vec::new();
-        // A consumer that subscribes again has lost its subscription.
-        for (old, text) in all {
-            let before: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-            others.push(uri_of(&before).to_string());
-            if consumer.iter().all(|name| before[name] == json[name]) {
-                self.serve(move |store| store.remove_context(NO_SUBSCRIBER, kind, &old)).await?;
-            }
-        }
-        if held >= MAX_CHANGE_SUBSCRIPTIONS {
-            return Err(Problem::new(403, "QUOTA_EXCEEDED")
-                .detail(format!("the limit of {held} subscriptions is reached")));
-        }
-        check_share(uri_of(&json), others.iter().map(String::as_str), MAX_CHANGE_SUBSCRIPTIONS)?;
+        let replaced = replaced_by(&json, all, consumer, MAX_CHANGE_SUBSCRIPTIONS)?;
         let (id, json) = (id.to_string(), json.to_string());
         let put = move |store: &Store| store.put_context(NO_SUBSCRIBER, kind, &id, &json);
-        self.serve(put).await.map(drop)
+        self.serve(put).await?;
+        for old in replaced {
+            self.serve(move |store| store.remove_context(NO_SUBSCRIBER, kind, &old)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The identities of the subscriptions that a new one replaces: a consumer that subscribes again
+/// has lost its subscription.
+///
+/// # Errors
+/// The other ones reach the limit, or those of the host of the consumer its share.
+fn replaced_by(
+    new: &serde_json::Value,
+    held: Vec<(String, String)>,
+    consumer: &[&str],
+    max: usize,
+) -> Result<Vec<String>, Problem> {
+    let (mut replaced, mut others) = (Vec::new(), Vec::new());
+    for (id, text) in held {
+        let before: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        match consumer.iter().all(|name| before[name] == new[name]) {
+            true => replaced.push(id),
+            false => others.push(uri_of(&before).to_string()),
+        }
+    }
+    if others.len() >= max {
+        return Err(Problem::new(403, "QUOTA_EXCEEDED")
+            .detail(format!("the limit of {max} subscriptions is reached")));
+    }
+    check_share(uri_of(new), others.iter().map(String::as_str), max)?;
+    Ok(replaced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_consumer_that_subscribes_again_at_the_limit_replaces_its_subscription() {
+        const MAX: usize = 4;
+        let subscription = |host: usize, ue: &str| {
+            let uri = format!("http://127.0.0.{host}:7777/changes");
+            serde_json::json!({"callbackReference": uri, "ueId": ue})
+        };
+        let held = || {
+            let all = (1..=MAX).map(|n| (n.to_string(), subscription(n, "imsi-1").to_string()));
+            all.collect::<Vec<_>>()
+        };
+        let replaced = |new| replaced_by(&new, held(), &CONSUMER, MAX);
+        assert_eq!(replaced(subscription(2, "imsi-1")).unwrap(), ["2"]);
+        for new in [subscription(2, "imsi-2"), subscription(9, "imsi-1")] {
+            assert_eq!(replaced(new).unwrap_err().cause(), "QUOTA_EXCEEDED");
+        }
     }
 }
