@@ -128,9 +128,12 @@ impl NssfConfig {
                 wrong(format!("instances[{n}].slice"), unknown(&instance.slice));
             }
         }
-        if self.target_amf_set.as_ref().is_some_and(|set| !is_amf_set(set)) {
+        let sets = self.amf_sets.iter().enumerate();
+        let sets = sets.map(|(n, it)| (format!("amf_sets[{n}].set"), &it.set));
+        let target = self.target_amf_set.iter().map(|set| ("target_amf_set".to_string(), set));
+        for (path, _) in sets.chain(target).filter(|(_, set)| !is_amf_set(set)) {
             let message = "write MCC, MNC, AMF region and AMF set, such as 001-01-01-001";
-            wrong("target_amf_set".into(), message.into());
+            wrong(path, message.into());
         }
         findings
     }
@@ -170,6 +173,9 @@ mod tests {
         let config = NssfConfig {
             areas: vec![area],
             instances: vec![instance],
+            amf_sets: ["001-01-01-002", "001-01-2"]
+                .map(|set| AmfSetConfig { set: set.into(), slices: Vec::new() })
+                .into(),
             target_amf_set: Some("001-01-01-401".into()),
             ..NssfConfig::default()
         };
@@ -181,6 +187,7 @@ mod tests {
                 "areas[0].plmn",
                 "areas[0].slices[0]",
                 "instances[0].slice",
+                "amf_sets[1].set",
                 "target_amf_set"
             ]
         );
