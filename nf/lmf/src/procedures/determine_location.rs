@@ -11,6 +11,7 @@ use crate::procedures::user_plane_connection;
 use crate::user_plane::Supi;
 use martlet_lcs_position::{CellMeasurement, Estimate, solve_ranges, solve_signal_strengths};
 use martlet_sbi::Problem;
+use martlet_sbi_api::common::Ncgi;
 use martlet_sbi_api::namf_communication::N1MessageClass;
 use martlet_sbi_api::nlmf_location::{
     AccuracyFulfilmentIndicator, GeographicArea, GeographicalCoordinates, GnssId,
@@ -20,6 +21,9 @@ use martlet_sbi_api::nlmf_location::{
 };
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Maximum distance between the serving cell and another cell that its UE measures, metres.
+const NEIGHBOUR_RANGE: f64 = 100_000.0;
 
 /// Determines a UE's position from its measurements, requested over the user plane if the UE
 /// supports that, else over NAS. Without LPP, from the gNB's measurements or the cell.
@@ -104,7 +108,7 @@ async fn ue_assisted(
                     .await
                     .map(|it| (it, UsedMethod::Other(PositioningMethod::DlTdoa)))
             }
-            Method::NrEcid if capabilities.nr_ecid => nr_ecid_position(shared, &mut lpp)
+            Method::NrEcid if capabilities.nr_ecid => nr_ecid_position(shared, &mut lpp, input)
                 .await
                 .map(|it| (it, UsedMethod::Other(PositioningMethod::NrEcid))),
             _ => continue,
@@ -183,30 +187,56 @@ async fn dl_tdoa_position(shared: &Shared, lpp: &mut Transactions) -> Result<Est
     solve_ranges(&ranges).map_err(positioning_failed)
 }
 
-async fn nr_ecid_position(shared: &Shared, lpp: &mut Transactions) -> Result<Estimate, Problem> {
-    position_from_signal_strengths(shared, &nr_ecid(lpp).await?)
+async fn nr_ecid_position(
+    shared: &Shared,
+    lpp: &mut Transactions,
+    input: &InputData,
+) -> Result<Estimate, Problem> {
+    position_from_signal_strengths(shared, input, &nr_ecid(lpp).await?)
 }
 
 /// The position from the signal strengths of cells.
 fn position_from_signal_strengths(
     shared: &Shared,
-    cells: &[MeasuredCell],
+    input: &InputData,
+    measured: &[MeasuredCell],
 ) -> Result<Estimate, Problem> {
-    let known = |pci: u16, identity: Option<u64>| {
-        let by = |cell: &&CellConfig| match identity {
-            Some(identity) => cell.identity() == Some(identity),
-            None => cell.pci == pci,
-        };
-        shared.config.cells.iter().find(by)
-    };
-    let measured: Vec<CellMeasurement> = cells
-        .iter()
-        .filter_map(|it| {
-            known(it.pci, it.identity)
-                .map(|cell| CellMeasurement { cell: cell.position, dbm: it.dbm })
-        })
-        .collect();
+    let measured = measurements(&shared.config.cells, input.ncgi.as_ref(), measured);
     solve_signal_strengths(&measured, &shared.config.path_loss).map_err(positioning_failed)
+}
+
+/// The measurements of configured cells. Cells far from each other share physical cell identities.
+/// So a cell that is reported without its NR cell identity is the nearest one to the serving cell.
+fn measurements(
+    configured: &[CellConfig],
+    serving: Option<&Ncgi>,
+    measured: &[MeasuredCell],
+) -> Vec<CellMeasurement> {
+    let identified = |identity: u64| configured.iter().find(|it| it.identity() == Some(identity));
+    let of_pci = |pci: u16| configured.iter().filter(move |it| it.pci == pci);
+    let unambiguous = |it: &MeasuredCell| match it.identity {
+        Some(identity) => identified(identity),
+        None => {
+            let mut cells = of_pci(it.pci);
+            cells.next().filter(|_| cells.next().is_none())
+        }
+    };
+    // If the serving cell is not known, another measured cell is near the UE as well.
+    let serving = serving
+        .and_then(|it| identified(it.nr_cell_id.to_u64()))
+        .or_else(|| measured.iter().find_map(unambiguous));
+    let Some(serving) = serving else { return Vec::new() };
+    let distance = |it: &CellConfig| serving.position.distance(&it.position);
+    let known = |it: &MeasuredCell| match it.identity {
+        Some(identity) => identified(identity),
+        None => of_pci(it.pci)
+            .filter(|cell| distance(cell) <= NEIGHBOUR_RANGE)
+            .min_by(|a, b| distance(a).total_cmp(&distance(b))),
+    };
+    let measurement = |it: &MeasuredCell| {
+        known(it).map(|cell| CellMeasurement { cell: cell.position, dbm: it.dbm })
+    };
+    measured.iter().filter_map(measurement).collect()
 }
 
 /// Network-based positioning: from the gNB's measurements of the UE, else from its cell.
@@ -217,7 +247,7 @@ async fn network_based(
 ) -> Result<LocationData, Problem> {
     let measured = e_cid_measurement(shared, ue, &next_identity())
         .await
-        .and_then(|cells| position_from_signal_strengths(shared, &cells));
+        .and_then(|cells| position_from_signal_strengths(shared, input, &cells));
     match measured {
         Ok(estimate) => {
             let how = (PositioningMethod::NrEcid, PositioningMode::Conventional);
@@ -279,4 +309,53 @@ fn location_data(
     data.positioning_data_list =
         how.map(|(method, mode)| vec![PositioningMethodAndUsage { method, mode, usage }]);
     data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_lcs_position::{GeoPoint, Offset, TangentPlane};
+    use martlet_sbi_api::common::NrCellId;
+
+    fn position(east: f64) -> GeoPoint {
+        TangentPlane::at(GeoPoint { lat: 54.09, lon: 12.1 }).point(&Offset { east, north: 0.0 })
+    }
+
+    fn cell(identity: u64, pci: u16, east: f64) -> CellConfig {
+        let nr_cell_id = format!("{identity:09x}");
+        CellConfig { nr_cell_id, pci, position: position(east), radius_m: 500.0 }
+    }
+
+    fn ncgi(identity: u64) -> Ncgi {
+        let plmn_id = "00101".parse().unwrap();
+        Ncgi { plmn_id, nr_cell_id: NrCellId::from_u64(identity), nid: None }
+    }
+
+    #[test]
+    fn a_cell_without_identity_is_the_nearest_one_to_the_serving_cell() {
+        // Two towns, and one far from both.
+        let configured = [
+            cell(0x11, 1, 0.0),
+            cell(0x12, 2, 400.0),
+            cell(0x21, 1, 30_000.0),
+            cell(0x22, 2, 30_400.0),
+            cell(0x32, 3, 300_000.0),
+        ];
+        let measured = |pci: u16, identity: Option<u64>| MeasuredCell { pci, identity, dbm: -80.0 };
+        let found = |serving: Option<u64>, cells: &[MeasuredCell]| -> Vec<GeoPoint> {
+            let serving = serving.map(ncgi);
+            let found = measurements(&configured, serving.as_ref(), cells);
+            found.into_iter().map(|it| it.cell).collect()
+        };
+        let neighbours = [measured(1, None), measured(2, None), measured(3, None)];
+        assert_eq!(found(Some(0x11), &neighbours), [position(0.0), position(400.0)]);
+        assert_eq!(found(Some(0x21), &neighbours), [position(30_000.0), position(30_400.0)]);
+        // The LMF does not know the serving cell: a measured cell has an identity, or none has one.
+        let identified = [measured(2, None), measured(1, Some(0x21))];
+        assert_eq!(found(Some(0x99), &identified), [position(30_400.0), position(30_000.0)]);
+        assert_eq!(found(None, &identified), [position(30_400.0), position(30_000.0)]);
+        assert_eq!(found(None, &neighbours[..2]), []);
+        // A cell that is not configured is not another one with its PCI.
+        assert_eq!(found(Some(0x11), &[measured(2, Some(0x99))]), []);
+    }
 }
