@@ -106,6 +106,7 @@ impl UeSide {
                     self.close();
                 }
                 self.procedure = None;
+                self.binding_expires = None;
                 self.back_off = None;
                 self.binding = Some(binding);
                 self.lmf = lmf.to_vec();

@@ -420,6 +420,33 @@ fn a_ue_can_request_the_release() {
 }
 
 #[test]
+fn the_timer_of_a_binding_does_not_end_its_successor() {
+    let mut setup = setup();
+    setup.connect = false;
+    setup.lmf.establish(setup.now, UE, identity(1)).unwrap();
+    setup.run();
+    // The channel is established, but the answer to the binding is lost.
+    setup.ue.connected(setup.now);
+    setup.run();
+    assert_eq!(setup.ue.state(), UeState::Binding);
+    // The LMF starts again 9 s later, and the new channel takes longer than the second left.
+    setup.now += Duration::from_secs(9);
+    setup.lmf.remove(&UE);
+    setup.lmf.establish(setup.now, UE, identity(9)).unwrap();
+    setup.run();
+    assert_eq!((setup.ue.state(), setup.ue.deadline()), (UeState::Connecting, None));
+    setup.now += Duration::from_secs(2);
+    setup.ue.handle_timeout(setup.now);
+    setup.run();
+    assert_eq!((setup.ue.state(), &setup.ue_events[..]), (UeState::Connecting, &[][..]));
+    setup.open = true;
+    setup.lmf.channel_opened(setup.now, CHANNEL);
+    setup.ue.connected(setup.now);
+    setup.run();
+    assert_eq!((setup.ue.state(), setup.lmf.established()), (UeState::Established, 1));
+}
+
+#[test]
 fn an_establishment_command_replaces_the_connection() {
     let mut setup = setup();
     setup.establish();
