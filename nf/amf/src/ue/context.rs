@@ -13,7 +13,6 @@ use martlet_event_queue::Receiver;
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{Guti, NasCount, NasUeSecurityCapability};
 use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
-use martlet_sbi_api::namf_event_exposure::AmfEventType;
 use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -193,8 +192,8 @@ pub(crate) struct Ue {
     /// Transfers that wait for the UE to answer the paging.
     pub pending: Vec<Transfer>,
     pub idle: Option<Idle>,
-    /// The last report of each event subscription.
-    pub last_reports: BTreeMap<(u64, AmfEventType), Reported>,
+    /// The last report of each event, by its subscription and its index there.
+    pub last_reports: BTreeMap<(u64, usize), Reported>,
 }
 
 impl Ue {

@@ -11,6 +11,7 @@ use martlet_sbi_api::common::{PresenceInfo, PresenceState, Tac, Tai};
 use martlet_sbi_api::namf_event_exposure::*;
 use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
@@ -31,6 +32,21 @@ async fn next(reports: &mut mpsc::UnboundedReceiver<AmfEventReport>) -> Result<A
         .await
         .context("no report")?
         .context("a report")
+}
+
+/// The state of each area in the next two reports.
+async fn two_states(
+    reports: &mut mpsc::UnboundedReceiver<AmfEventReport>,
+) -> Result<BTreeMap<String, PresenceState>> {
+    let mut states = BTreeMap::new();
+    for _ in 0..2 {
+        let areas = next(reports).await?.area_list.into_iter().flatten();
+        for area in areas.filter_map(|it| it.presence_info) {
+            let state = area.presence_state.context("a state")?;
+            states.insert(area.pra_id.unwrap_or_default(), state);
+        }
+    }
+    Ok(states)
 }
 
 /// Waits until the gNB receives another LOCATION REPORTING CONTROL.
@@ -178,6 +194,36 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
         ue.handover_to(&other).await?;
         tokio::time::sleep(Duration::from_millis(200)).await;
         ensure!(reports.try_recv().is_err(), "more than three reports");
+
+        // Two events of one type in a subscription: each is compared with its own last report.
+        let event = |n: usize| -> Result<AmfEvent> {
+            let tai = &core.config().amf.tais[n];
+            let area = PresenceInfo {
+                pra_id: Some(n.to_string()),
+                tracking_area_list: Some(vec![Tai::new(tai.plmn.parse()?, Tac::from_u32(tai.tac))]),
+                ..Default::default()
+            };
+            let mut event = AmfEvent::new(AmfEventType::PresenceInAoiReport);
+            event.area_list = Some(vec![AmfEventArea { presence_info: Some(area) }]);
+            Ok(event)
+        };
+        let mut both = subscription(event(0)?);
+        both.subscription.event_list.push(event(1)?);
+        amf.create_subscription(both).await.map_err(wrong)?;
+        let expected = |first: PresenceState, second: PresenceState| {
+            BTreeMap::from([("0".to_string(), first), ("1".to_string(), second)])
+        };
+        let states = two_states(&mut reports).await?;
+        ensure!(
+            states == expected(PresenceState::OutOfArea, PresenceState::InArea),
+            "the current states are not reported: {states:?}"
+        );
+        ue.handover_to(&one).await?;
+        let states = two_states(&mut reports).await?;
+        ensure!(
+            states == expected(PresenceState::InArea, PresenceState::OutOfArea),
+            "not the changes alone: {states:?}"
+        );
         core.sbi_record.check(&["namf-evts CreateSubscription"]).await?;
         ue.deregister().await?;
         Ok(())

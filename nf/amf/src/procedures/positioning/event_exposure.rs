@@ -33,8 +33,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One event of a subscription.
 pub(crate) struct EventSubscription {
-    /// Identity of the subscription.
-    id: u64,
+    /// Identity of the subscription, and index of the event in it.
+    id: (u64, usize),
     supi: Supi,
     uri: String,
     correlation: String,
@@ -146,11 +146,11 @@ impl Amf {
         list.0 += 1;
         let id = list.0;
         let max = asked.options.as_ref().and_then(|options| options.max_reports);
-        for (event, areas) in events {
+        for (n, (event, areas)) in events.into_iter().enumerate() {
             let once = trigger == Some(&AmfEventTrigger::OneTime);
             let left = if once { Some(1) } else { event.max_reports.or(max) };
             list.1.push(Arc::new(EventSubscription {
-                id,
+                id: (id, n),
                 supi: supi.clone(),
                 uri: asked.event_notify_uri.clone(),
                 correlation: asked.notify_correlation_id.clone(),
@@ -171,7 +171,7 @@ impl Amf {
         let mut list = self.event_subscriptions.list();
         let (gone, left) = std::mem::take(&mut list.1)
             .into_iter()
-            .partition::<Vec<_>, _>(|subscription| subscription.id == number);
+            .partition::<Vec<_>, _>(|subscription| subscription.id.0 == number);
         list.1 = left;
         drop(list);
         let Some(first) = gone.first() else {
@@ -198,11 +198,7 @@ pub(crate) async fn check(ue: &mut Ue) {
     let Some(supi) = ue.identity.supi.clone().filter(|_| ue.is_registered()) else { return };
     let subscriptions = ue.amf.event_subscriptions.of(&supi);
     update_gnb(ue, &subscriptions).await;
-    ue.last_reports.retain(|(id, event), _| {
-        subscriptions
-            .iter()
-            .any(|subscription| subscription.id == *id && subscription.event.kind == *event)
-    });
+    ue.last_reports.retain(|id, _| subscriptions.iter().any(|it| it.id == *id));
     let gnb = ue.connection.as_ref().map(|connection| connection.gnb.clone());
     let Some(location) =
         ue.connection.as_ref().map(|connection| connection.location).or(ue.last_location)
@@ -220,8 +216,7 @@ pub(crate) async fn check(ue: &mut Ue) {
             ),
             _ => Reported::At(location),
         };
-        let before =
-            ue.last_reports.insert((subscription.id, subscription.event.kind.clone()), now.clone());
+        let before = ue.last_reports.insert(subscription.id, now.clone());
         // An area report is sent at once; a location report at the first change, unless an
         // immediate one is requested.
         let first = subscription.event.kind == AmfEventType::PresenceInAoiReport
@@ -260,7 +255,7 @@ fn notify(ue: &Ue, subscription: &Arc<EventSubscription>, location: Location, re
         kind: subscription.event.kind.clone(),
         state: AmfEventState { active: remain != Some(0), remain_reports: remain },
         time_stamp: DateTime::now(),
-        subscription_id: Some(format!("{root}/namf-evts/v1/subscriptions/{}", subscription.id)),
+        subscription_id: Some(format!("{root}/namf-evts/v1/subscriptions/{}", subscription.id.0)),
         supi: Some(subscription.supi.clone()),
         area_list: None,
         location: None,
