@@ -67,6 +67,7 @@ impl Connections {
             Command::Connect { ue, answer } => self.connect(now, ue, answer),
             Command::Release { ue } => {
                 self.lmf.release(now, &ue, None);
+                self.complete(&ue, Err(DisconnectReason::Released));
             }
             Command::Modify { ue } => {
                 self.lmf.modify(now, &ue, None);
@@ -194,7 +195,16 @@ impl Connections {
             LmfEvent::Disconnected(reason) => {
                 tracing::info!(supi = %ue, ?reason, "user plane connection lost");
                 self.sinks.retain(|(of, _), _| *of != ue);
-                self.complete(&ue, Err(reason));
+                match reason {
+                    // Those who wait asked for a connection while this one was being released.
+                    DisconnectReason::Released | DisconnectReason::ChannelClosed => {
+                        let waiting = self.waiting.remove(&ue).unwrap_or_default();
+                        for answer in waiting.into_iter().filter(|it| !it.is_closed()) {
+                            self.connect(Instant::now(), ue.clone(), answer);
+                        }
+                    }
+                    _ => self.complete(&ue, Err(reason)),
+                }
             }
             LmfEvent::Requested => {
                 let shared = self.shared.clone();

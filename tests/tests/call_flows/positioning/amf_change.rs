@@ -1,6 +1,6 @@
 //! The AMF moves the user plane connection of a UE to another AMF, or terminates it.
 use super::*;
-use martlet_sbi::{ApiRoot, CallPolicy, Peer};
+use martlet_sbi::{ApiRoot, CallPolicy, Peer, Problem};
 use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
 use martlet_sbi_http::{ClientLimits, HttpBinding};
 use std::sync::Arc;
@@ -12,6 +12,13 @@ fn config(n: u64) -> UpConfig {
     config
 }
 
+/// A client of the LMF, as the AMF has one.
+fn client() -> Result<LmfLocationClient> {
+    let (root, _) = ApiRoot::split("http://127.0.0.18:7777").context("not an API root")?;
+    let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
+    Ok(LmfLocationClient::new(Peer::new(binding, root, "AMF", CallPolicy::default())))
+}
+
 #[test]
 fn connection_continues_at_another_amf_and_ends_with_the_registration() {
     in_namespace(|| async {
@@ -20,9 +27,7 @@ fn connection_continues_at_another_amf_and_ends_with_the_registration() {
             |_| {},
         )
         .await?;
-        let (root, _) = ApiRoot::split("http://127.0.0.18:7777").context("not an API root")?;
-        let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
-        let lmf = LmfLocationClient::new(Peer::new(binding, root, "AMF", CallPolicy::default()));
+        let lmf = client()?;
         let there = place(120.0, 140.0);
         let (_ue, positioning) = testbed.ue(1, there, true, true).await?;
         let mut moves = config(1);
@@ -51,5 +56,59 @@ fn connection_continues_at_another_amf_and_ends_with_the_registration() {
         lmf.up_config(ends).await.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "{:?}", positioning.state());
         testbed.core.sbi_record.check(&["nlmf-loc UpConfig"]).await
+    });
+}
+
+/// Waits until an operation was called this often.
+async fn called(testbed: &Testbed, operation: &str, times: usize) -> Result<()> {
+    for _ in 0..250 {
+        if testbed.core.sbi_record.calls(operation) >= times {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let calls = testbed.core.sbi_record.calls(operation);
+    anyhow::bail!("{operation} was called {calls} times, not {times}")
+}
+
+#[test]
+fn connection_that_is_requested_during_a_release_begins_after_it() {
+    in_namespace(|| async {
+        let testbed = Testbed::around(
+            async |configure| TestCore::start_on(Sbi::Http, configure).await,
+            |_| {},
+        )
+        .await?;
+        let (lmf, other) = (client()?, testbed.core.gnb(2).await?);
+        let wrong = |problem: Problem| anyhow::anyhow!("{problem}");
+        let (ue, positioning) = testbed.ue(1, place(120.0, 140.0), true, true).await?;
+        testbed.locate(1).await?;
+        let (notify, subscribe) =
+            ("nlmf-callback N1MessageNotify", "namf-comm N1N2MessageSubscribe");
+        let [notified, subscribed] =
+            [notify, subscribe].map(|operation| testbed.core.sbi_record.calls(operation));
+
+        // The UE gets RELEASE COMMAND after its handover.
+        let mut messages = testbed.gnb.subscribe();
+        ue.withhold_nas(1).await?;
+        let mut ends = config(1);
+        ends.lcs_up_connection_ind = Some(LcsUpConnectionInd::Termination);
+        lmf.up_config(ends).await.map_err(wrong)?;
+        tokio::time::timeout(LIMIT, messages.recv()).await.context("no RELEASE COMMAND")??;
+        let mut begins = config(1);
+        begins.lcs_up_connection_ind = Some(LcsUpConnectionInd::Setup);
+        lmf.up_config(begins).await.map_err(wrong)?;
+        called(&testbed, subscribe, subscribed + 1).await?;
+        ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
+        ue.handover_to(&other).await?;
+
+        // RELEASE COMPLETE, and ESTABLISHMENT COMPLETE of the next connection.
+        called(&testbed, notify, notified + 2).await?;
+        ensure!(
+            positioning.wait_for(UeState::Established, LIMIT).await,
+            "the UE is not connected again: {:?}",
+            positioning.state()
+        );
+        Ok(())
     });
 }
