@@ -105,6 +105,11 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         self.connections.get(ue)?.channel
     }
 
+    /// The binding identity of this UE's connection.
+    pub fn binding_of(&self, ue: &Ue) -> Option<&BindingIdentity> {
+        Some(&self.connections.get(ue)?.binding)
+    }
+
     /// The UE of a channel.
     pub fn ue_of(&self, channel: ChannelId) -> Option<&Ue> {
         self.channels.get(&channel)
@@ -185,6 +190,15 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
     /// Removes a UE that has left the network: closes its channel without a message.
     pub fn remove(&mut self, ue: &Ue) {
         self.drop_connection(ue);
+    }
+
+    /// A UPP-CM message to a UE was not delivered. Disconnects the UE unless the connection is
+    /// established, or is not the one with this binding identity, to which the message belonged.
+    pub fn undelivered(&mut self, ue: &Ue, binding: &BindingIdentity) {
+        let connection = self.connections.get(ue).filter(|it| it.binding == *binding);
+        if connection.is_some_and(|it| !it.is_established()) {
+            self.disconnect(ue, DisconnectReason::NoAnswer);
+        }
     }
 
     /// A UPP-CM message from a UE arrived over NAS.

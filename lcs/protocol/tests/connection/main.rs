@@ -447,6 +447,32 @@ fn the_timer_of_a_binding_does_not_end_its_successor() {
 }
 
 #[test]
+fn an_undelivered_message_ends_its_own_connection_only() {
+    let mut setup = setup();
+    setup.lose_to_ue = 9;
+    setup.lmf.establish(setup.now, UE, identity(1)).unwrap();
+    setup.run();
+    assert_eq!(setup.lmf.binding_of(&UE), Some(&identity(1)));
+    setup.lmf.remove(&UE);
+    setup.lmf.establish(setup.now, UE, identity(2)).unwrap();
+    setup.run();
+    setup.lmf.undelivered(&UE, &identity(1));
+    setup.run();
+    assert_eq!((setup.lmf.binding_of(&UE), setup.lmf_events.len()), (Some(&identity(2)), 0));
+    setup.lmf.undelivered(&UE, &identity(2));
+    setup.run();
+    assert_eq!(setup.lmf_events, [LmfEvent::Disconnected(DisconnectReason::NoAnswer)]);
+    assert_eq!(setup.lmf.binding_of(&UE), None);
+
+    // The UE has received a retransmission, for example.
+    let mut established = self::setup();
+    established.establish();
+    established.lmf.undelivered(&UE, &identity(1));
+    established.run();
+    assert_eq!((established.lmf.established(), established.lmf_events.len()), (1, 0));
+}
+
+#[test]
 fn an_establishment_command_replaces_the_connection() {
     let mut setup = setup();
     setup.establish();

@@ -1,6 +1,7 @@
 //! Inputs of the task that owns the user plane connections.
 use martlet_lcs_channel::Kind;
 use martlet_lcs_protocol::{ChannelId, DisconnectReason, LmfError, Payload};
+use martlet_lcsupp::BindingIdentity;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -17,8 +18,8 @@ pub(crate) enum Command {
     Modify { ue: Supi },
     /// A UPP-CM message from a UE.
     UppCm { ue: Supi, bytes: Vec<u8> },
-    /// A NAS message to a UE was not delivered.
-    Unreachable { ue: Supi },
+    /// A NAS message to a UE, for the connection with this binding identity, was not delivered.
+    Unreachable { ue: Supi, binding: BindingIdentity },
     /// Open a session of a UE. Its uplink payloads go to the sink.
     OpenSession {
         ue: Supi,

@@ -73,12 +73,7 @@ impl Connections {
                 self.lmf.modify(now, &ue, None);
             }
             Command::UppCm { ue, bytes } => self.lmf.upp_cm(now, &ue, &bytes),
-            Command::Unreachable { ue } => {
-                if !self.lmf.is_established(&ue) {
-                    self.lmf.remove(&ue);
-                    self.complete(&ue, Err(DisconnectReason::NoAnswer));
-                }
-            }
+            Command::Unreachable { ue, binding } => self.lmf.undelivered(&ue, &binding),
             Command::OpenSession { ue, session, sink, answer } => {
                 let opened = self.lmf.open_session(&ue, &session);
                 if opened.is_ok() {
@@ -139,6 +134,7 @@ impl Connections {
             match action {
                 LmfAction::Nas(ue, bytes) => {
                     let shared = self.shared.clone();
+                    let binding = self.lmf.binding_of(&ue).cloned();
                     martlet_nf::spawn(async move {
                         let sent = shared.send_nas(&ue, N1MessageClass::UppCmi, None, bytes).await;
                         if let Err(problem) = sent {
@@ -147,7 +143,10 @@ impl Connections {
                                 %problem,
                                 "UPP-CM message was not delivered"
                             );
-                            let _ = shared.connections.send(Command::Unreachable { ue }).await;
+                            if let Some(binding) = binding {
+                                let command = Command::Unreachable { ue, binding };
+                                let _ = shared.connections.send(command).await;
+                            }
                         }
                     });
                 }
