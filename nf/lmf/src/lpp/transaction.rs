@@ -73,20 +73,52 @@ impl Transactions {
             if let Some(acknowledgement) = message.acknowledge() {
                 self.acknowledge(&acknowledgement).await;
             }
-            if Transaction::of(&message) != Some(transaction) {
-                continue;
-            }
-            match Body::of(message) {
-                Some(Body::Error(_)) => {
-                    return Err(positioning_failed("the UE answered with an LPP Error"));
-                }
-                Some(Body::Abort(_)) => {
-                    return Err(positioning_failed("the UE aborted the LPP transaction"));
-                }
-                Some(body) => return Ok(body),
-                // An acknowledgement without a body.
-                None => {}
+            if let Some(answer) = answer_to(transaction, message) {
+                return answer;
             }
         }
+    }
+}
+
+/// The answer to the request of this transaction; None if the message is none.
+fn answer_to(transaction: Transaction, message: LppMessage) -> Option<Result<Body, Problem>> {
+    let unknown = message.transaction_id.is_none();
+    let same = Transaction::of(&message) == Some(transaction);
+    // An acknowledgement has no body.
+    match Body::of(message)? {
+        // A UE that cannot decode the request does not know its transaction (TS 37.355, 5.4.2).
+        Body::Error(_) if same || unknown => {
+            Some(Err(positioning_failed("the UE answered with an LPP Error")))
+        }
+        Body::Abort(_) if same => {
+            Some(Err(positioning_failed("the UE aborted the LPP transaction")))
+        }
+        body => same.then_some(Ok(body)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_without_transaction_answers_the_request() {
+        let request = Transaction::ByServer(3);
+        let is_ok = |message: LppMessage| answer_to(request, message).map(|answer| answer.is_ok());
+        let error = || Body::Error(Box::default());
+        let mut unknown = LppMessage::new(request, true, error());
+        unknown.transaction_id = None;
+        let unknown = decode(&encode(&unknown).unwrap()).unwrap();
+        assert_eq!(is_ok(unknown), Some(false));
+        assert_eq!(is_ok(LppMessage::new(request, true, error())), Some(false));
+        assert_eq!(is_ok(LppMessage::new(Transaction::ByServer(2), true, error())), None);
+
+        // Other messages need the transaction.
+        let provided = || Body::ProvideCapabilities(Box::default());
+        let mut unknown = LppMessage::new(request, true, provided());
+        unknown.transaction_id = None;
+        assert_eq!(is_ok(unknown), None);
+        assert_eq!(is_ok(LppMessage::new(request, true, provided())), Some(true));
+        assert_eq!(is_ok(LppMessage::default()), None);
     }
 }
