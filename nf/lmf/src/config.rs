@@ -19,8 +19,8 @@ pub struct LmfConfig {
     pub connect_timeout_ms: u32,
     /// Time limit for a gNB's answer to an NRPPa message, milliseconds.
     pub nrppa_timeout_ms: u32,
-    /// Time that the LMF collects TRP information from all gNBs, milliseconds. It asks at most
-    /// once a minute.
+    /// Time that the LMF collects TRP information from all gNBs of an AMF, milliseconds. It asks at
+    /// most once a minute.
     pub trp_information_timeout_ms: u32,
     /// E-CID reports of a gNB, 120 ms apart, that are averaged for a UE without LPP. 1: a single
     /// on-demand report.

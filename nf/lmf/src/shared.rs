@@ -96,9 +96,13 @@ impl Shared {
         self.context.discover(NfType::Amf, api, &Criteria::default()).await
     }
 
+    /// The AMF that serves the UE, if it is known.
+    pub(crate) fn serving_amf_id(&self, ue: &Supi) -> Option<NfInstanceId> {
+        self.serving_amfs().get(ue).cloned()
+    }
+
     async fn serving_amf(&self, ue: &Supi) -> Result<Peer, Problem> {
-        let known = self.serving_amfs().get(ue).cloned();
-        let amf = match known {
+        let amf = match self.serving_amf_id(ue) {
             Some(amf) => Some(amf),
             None => {
                 let found = self.registered_amf(ue).await;

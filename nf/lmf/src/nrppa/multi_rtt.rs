@@ -85,7 +85,7 @@ impl MultiRtt {
         serving: Option<&Ncgi>,
     ) -> Result<(Self, Vec<Trp>), Problem> {
         shared.subscribe_to_gnbs(ue).await?;
-        let trps = nearest(&shared.trps(ue, serving).await?, serving);
+        let trps = nearest(&shared.trps(ue).await?, serving);
         if trps.len() < 3 {
             let known = trps.len();
             return Err(positioning_failed(format!(

@@ -12,29 +12,30 @@ use martlet_nrppa::{
     TrpInformationTypeResponseItem as Item, TrpPositionDefinitionType, TrpPositionDirectAccuracy,
 };
 use martlet_sbi::Problem;
-use martlet_sbi_api::common::{GlobalRanNodeId, Ncgi};
+use martlet_sbi_api::common::GlobalRanNodeId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Validity of the TRP information.
-const VALIDITY: Duration = Duration::from_secs(60);
-
 impl Shared {
-    /// The TRPs of all gNBs. Requests them again if they are outdated or lack the UE's cell.
-    pub(super) async fn trps(
-        self: &Arc<Self>,
-        ue: &Supi,
-        serving: Option<&Ncgi>,
-    ) -> Result<Arc<[Trp]>, Problem> {
-        let serving =
-            serving.and_then(|ncgi| u64::from_str_radix(ncgi.nr_cell_id.as_ref(), 16).ok());
-        let known = self.nrppa.trps.known().clone();
-        if let Some((at, trps)) = known
-            && at.elapsed() < VALIDITY
-            && serving.is_none_or(|cell| trps.iter().any(|trp| trp.cell == cell))
-        {
+    /// The TRPs of all gNBs of the UE's AMF. Requests them at most once a minute, also if gNBs do
+    /// not answer or have no TRP at the UE's cell.
+    pub(super) async fn trps(self: &Arc<Self>, ue: &Supi) -> Result<Arc<[Trp]>, Problem> {
+        let (amf, table) = (self.serving_amf_id(ue), &self.nrppa.trps);
+        if let Some(trps) = table.valid(Instant::now(), &amf) {
             return Ok(trps);
         }
+        let _requesting = table.requesting.lock().await;
+        if let Some(trps) = table.valid(Instant::now(), &amf) {
+            return Ok(trps);
+        }
+        let received = self.request_trps(ue).await;
+        let trps: Arc<[Trp]> = received.as_deref().unwrap_or_default().into();
+        table.insert(Instant::now(), amf, trps.clone());
+        received.map(|_| trps)
+    }
+
+    /// Requests the TRPs of all gNBs of the UE's AMF.
+    async fn request_trps(self: &Arc<Self>, ue: &Supi) -> Result<Vec<Trp>, Problem> {
         let kinds = [Kind::NrPci, Kind::NGRanCgi, Kind::GeoCoord];
         let request = TrpInformationRequest {
             trplist: None,
@@ -44,10 +45,9 @@ impl Shared {
         // Only the AMF knows how many gNBs there are.
         let limit = Duration::from_millis(self.config.trp_information_timeout_ms.into());
         let received = self.request_from_gnbs(ue, None, message, QUEUE, limit).await?;
-        let trps: Arc<[Trp]> =
+        let trps: Vec<Trp> =
             received.into_iter().flat_map(|received| self.trps_of(received)).collect();
         tracing::info!(trps = trps.len(), "TRP information received");
-        *self.nrppa.trps.known() = Some((Instant::now(), trps.clone()));
         Ok(trps)
     }
 

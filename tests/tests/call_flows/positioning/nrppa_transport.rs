@@ -86,30 +86,70 @@ fn too_few_round_trips_fall_back_to_another_method() {
 }
 
 #[test]
-fn gnb_without_nrppa_leaves_the_methods_of_the_ue() {
+fn trps_are_requested_once_a_minute() {
     in_namespace(|| async {
-        let mut testbed = Testbed::start(Sbi::Local, |config| {
-            config.lmf.nrppa_timeout_ms = 300;
-        })
-        .await?;
-        testbed.gnb.shutdown().await;
-        testbed.core.until("the gNB is removed", |counts| counts.gnbs == 0).await?;
-        // The same gNB, at other addresses: its former ones are not free yet.
-        let mut config = testbed.core.gnb_config(1);
-        let elsewhere = testbed.core.gnb_config(3);
-        (config.n2_local, config.n3) = (elsewhere.n2_local, elsewhere.n3);
-        config.deviations.no_nrppa = true;
-        testbed.gnb = Gnb::connect(config).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) = testbed
+        let (ue, _first) = testbed
             .positioning_ue_with(1, there, true, false, testbed.trust()?, round_trips)
             .await?;
-        let (found, method, within) = testbed.locate(1).await?;
-        ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
-        // The TRPs of another gNB are known, but the UE's gNB does not configure its SRS.
+        let (_other, _second) = testbed
+            .positioning_ue_with(2, there, true, false, testbed.trust()?, round_trips)
+            .await?;
+        // Two TRPs are too few for MEASUREMENT REQUEST, which is not UE-associated either.
+        let requests = || testbed.core.sbi_record.calls("namf-comm NonUeN2MessageTransfer");
+        let (first, second) = tokio::join!(testbed.locate(1), testbed.locate(2));
+        first?;
+        second?;
+        ensure!(requests() == 1, "{} requests at the same time", requests());
+        // The gNB has no TRP at this cell, which the AMF gets with the UE's next messages.
+        ue.change_cell(2).await?;
+        testbed.locate(1).await?;
+        testbed.locate(1).await?;
+        ensure!(requests() == 1, "{} requests within a minute", requests());
+        Ok(())
+    });
+}
+
+/// A core whose gNB does not support NRPPa.
+async fn without_nrppa() -> Result<Testbed> {
+    let mut testbed = Testbed::start(Sbi::Local, |config| {
+        config.lmf.nrppa_timeout_ms = 300;
+    })
+    .await?;
+    testbed.gnb.shutdown().await;
+    testbed.core.until("the gNB is removed", |counts| counts.gnbs == 0).await?;
+    // The same gNB, at other addresses: its former ones are not free yet.
+    let mut config = testbed.core.gnb_config(1);
+    let elsewhere = testbed.core.gnb_config(3);
+    (config.n2_local, config.n3) = (elsewhere.n2_local, elsewhere.n3);
+    config.deviations.no_nrppa = true;
+    testbed.gnb = Gnb::connect(config).await?;
+    Ok(testbed)
+}
+
+/// Whether the UE is located by its own measurements, although it supports multi-RTT.
+async fn by_its_own_method(testbed: &Testbed) -> Result<()> {
+    let there = place(120.0, 140.0);
+    let (_ue, _positioning) =
+        testbed.positioning_ue_with(1, there, true, false, testbed.trust()?, round_trips).await?;
+    let (found, method, within) = testbed.locate(1).await?;
+    ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
+    Ok(())
+}
+
+#[test]
+fn gnb_without_nrppa_leaves_the_methods_of_the_ue() {
+    in_namespace(|| async { by_its_own_method(&without_nrppa().await?).await });
+}
+
+/// The TRPs of another gNB are known, but the UE's gNB does not configure its SRS.
+#[test]
+fn gnb_without_nrppa_beside_another_leaves_the_methods_of_the_ue() {
+    in_namespace(|| async {
+        let testbed = without_nrppa().await?;
         let other = Gnb::connect(with_trps(testbed.core.gnb_config(2), 1..4)).await?;
-        let (found, method, within) = testbed.locate(1).await?;
-        ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
+        by_its_own_method(&testbed).await?;
         other.shutdown().await;
         Ok(())
     });
