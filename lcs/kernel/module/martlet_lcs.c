@@ -61,6 +61,14 @@ static bool is_tls(struct socket *socket)
 	return ops && !strcmp(ops->name, "tls");
 }
 
+/* Whether a signal has interrupted a wait. After -ERESTARTSYS the kernel repeats the call, with
+ * empty buffers: it is returned only while nothing has been sent or received. */
+static bool is_interrupted(long error)
+{
+	return error == -ERESTARTSYS || error == -EINTR;
+}
+
+/* Sends `length` bytes of `out`. -ECONNABORTED: a signal has interrupted the message. */
 static int send_all(struct exchange *it, size_t length)
 {
 	size_t sent = 0;
@@ -70,6 +78,8 @@ static int send_all(struct exchange *it, size_t length)
 		struct kvec vector = {.iov_base = it->out + sent, .iov_len = length - sent};
 		int count = kernel_sendmsg(it->socket, &message, &vector, 1, vector.iov_len);
 
+		if (is_interrupted(count) && sent)
+			return -ECONNABORTED;
 		if (count <= 0)
 			return count ? count : -EPIPE;
 		sent += count;
@@ -137,7 +147,7 @@ static int next_message(struct exchange *it, u8 type)
 			}
 		}
 		if (signal_pending(current))
-			return -EINTR;
+			return -ERESTARTSYS;
 		count = receive(it);
 		if (count == -ENOMSG)
 			continue;
@@ -173,10 +183,17 @@ static long answer(struct exchange *it, struct martlet_lcs_exchange *request)
 	for (;;) {
 		int error, length = next_message(it, UPLINK);
 
+		if (is_interrupted(length) && it->have)
+			return -ECONNABORTED;
+		if (is_interrupted(length) && request->rounds)
+			return 0;
 		if (length <= 0)
 			return length;
 		error = send_all(
 			it, write_message(it, DOWNLINK, it->in + HEAD, length - HEAD - 1 - it->session_length));
+		/* The message has been received, so that a repeated call would not answer it. */
+		if (is_interrupted(error))
+			return -ECONNABORTED;
 		if (error)
 			return error;
 		consume(it, length);
@@ -201,9 +218,14 @@ static long ask(struct exchange *it, const struct martlet_lcs_exchange *request)
 	for (at = 0; at < request->payload; at++)
 		payload[at] = at * 31 + 7;
 	for (round = 0; round < request->rounds && !error; round++) {
-		u64 took, end, start = ktime_get_ns();
+		u64 took, end, start;
 		int length;
 
+		if (signal_pending(current)) {
+			error = -ERESTARTSYS;
+			break;
+		}
+		start = ktime_get_ns();
 		error = send_all(it, write_message(it, UPLINK, payload, request->payload));
 		if (error)
 			break;
@@ -213,6 +235,8 @@ static long ask(struct exchange *it, const struct martlet_lcs_exchange *request)
 		took = end > start ? end - start : 0;
 		if (length == 0)
 			error = -ECONNRESET;
+		else if (is_interrupted(length))
+			error = -ECONNABORTED;
 		else if (length < 0)
 			error = length;
 		else if (length != HEAD + request->payload + 1 + it->session_length ||
@@ -224,7 +248,9 @@ static long ask(struct exchange *it, const struct martlet_lcs_exchange *request)
 			consume(it, length);
 	}
 	kvfree(payload);
-	return error;
+	if (is_interrupted(error) && round)
+		error = 0;
+	return error ? error : round;
 }
 
 static long on_ioctl(struct file *file, unsigned int command, unsigned long argument)

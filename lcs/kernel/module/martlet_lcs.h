@@ -17,6 +17,9 @@ struct martlet_lcs_exchange {
 };
 
 #define MARTLET_LCS_ROUNDS 100000
+/* ASK returns the number of complete rounds. A signal between two messages ends ASK and ANSWER as
+ * if there were no more. One within a message, or before its answer, ends them with ECONNABORTED:
+ * the connection can then no longer be used. */
 #define MARTLET_LCS_ASK _IOW('m', 0x41, struct martlet_lcs_exchange)
 #define MARTLET_LCS_ANSWER _IOWR('m', 0x42, struct martlet_lcs_exchange)
 

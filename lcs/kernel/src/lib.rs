@@ -52,11 +52,14 @@ impl Device {
     /// Sends UL LCS-UP TRANSPORT messages with a payload of `payload` bytes (1 to 65,535; byte i is
     /// 31·i + 7) in this session, one after the other, and verifies each echo: message type,
     /// payload type, lengths, session and payload. Returns the duration of each round, from
-    /// before the message is encoded until the answer is verified.
+    /// before the message is encoded until the answer is verified. A signal between two rounds
+    /// ends the call: then there are fewer.
     ///
     /// # Errors
     /// The socket is not a kernel TLS socket (`ENOTCONN`); an answer does not match (`EBADMSG`);
-    /// the connection broke; more rounds than [`MAX_ROUNDS`].
+    /// the connection broke; more rounds than [`MAX_ROUNDS`]; a signal interrupted the call before
+    /// the first round (`EINTR`), or within a round (`ECONNABORTED`: the connection can no longer
+    /// be used).
     pub fn ask(
         &self,
         socket: impl AsFd,
@@ -78,12 +81,13 @@ impl Device {
         };
         // SAFETY: the structure matches the module's, which reads the session and writes at most
         // `rounds` times.
-        unsafe { ask(self.0.as_raw_fd(), &exchange)? };
+        let done = unsafe { ask(self.0.as_raw_fd(), &exchange)? };
+        times.truncate(usize::try_from(done).unwrap_or_default());
         Ok(times.into_iter().map(Duration::from_nanos).collect())
     }
 
-    /// Echoes UL LCS-UP TRANSPORT messages of this session until the peer closes. Returns their
-    /// number.
+    /// Echoes UL LCS-UP TRANSPORT messages of this session until the peer closes, or until a
+    /// signal arrives after the first one. Returns their number.
     ///
     /// # Errors
     /// As for [`Device::ask`]; also a message that is not a UL LCS-UP TRANSPORT with LPP of this

@@ -4,8 +4,11 @@
 use martlet_lcs_channel::{Channel, Identity, Kind, Options, connect, listen};
 use martlet_lcs_kernel::{Device, MAX_ROUNDS};
 use martlet_lcsupp::{Framer, Message, PayloadType, Transport};
+use nix::libc::{self, c_int};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::io::ErrorKind;
 use std::net::TcpStream;
+use std::os::unix::thread::JoinHandleExt;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -135,6 +138,32 @@ fn the_module_answers_messages_split_at_any_byte() {
         channel.close().unwrap();
         assert_eq!(thread.join().unwrap().unwrap(), asked);
     }
+    drop(device);
+}
+
+extern "C" fn ignore(_: c_int) {}
+
+#[test]
+fn a_signal_between_messages_returns_their_number() {
+    let Some(device) = device() else { return };
+    let action = SigAction::new(SigHandler::Handler(ignore), SaFlags::SA_RESTART, SigSet::empty());
+    // SAFETY: the handler does nothing.
+    unsafe { sigaction(Signal::SIGUSR1, &action) }.unwrap();
+    let (mut channel, thread) = pair(Kind::Rustls, Kind::Ktls, |mut channel| {
+        let answered = Device::open().unwrap().answer(channel.kernel_socket().unwrap(), &SESSION);
+        let _ = channel.close();
+        answered
+    });
+    let message = uplink(&[1; 10], &SESSION);
+    channel.send(&message).unwrap();
+    let mut answer = Vec::new();
+    while answer.len() < message.len() {
+        assert!(channel.receive(&mut answer).unwrap());
+    }
+    // SAFETY: the thread is joined later.
+    let sent = unsafe { libc::pthread_kill(thread.as_pthread_t(), libc::SIGUSR1) };
+    assert_eq!(sent, 0);
+    assert_eq!(thread.join().unwrap().unwrap(), 1);
     drop(device);
 }
 
