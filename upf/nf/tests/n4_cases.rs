@@ -3,10 +3,16 @@
 //! `docs/n4.md` lists the features with their cases.
 #[path = "n4_cases/associations.rs"]
 mod associations;
+#[path = "n4_cases/buffering.rs"]
+mod buffering;
+#[path = "n4_cases/detection.rs"]
+mod detection;
 #[path = "n4_cases/forwarding.rs"]
 mod forwarding;
 #[path = "n4_cases/lab.rs"]
 mod lab;
+#[path = "n4_cases/qos.rs"]
+mod qos;
 #[path = "n4_cases/refusals.rs"]
 mod refusals;
 #[path = "n4_cases/usage.rs"]
@@ -30,7 +36,8 @@ type Case = (&'static str, fn(&mut Lab));
 fn groups() -> [Vec<Case>; 4] {
     let (first, second) = usage::CASES.split_at(usage::CASES.len() / 2);
     let messages = [associations::CASES, refusals::CASES].concat();
-    [messages, forwarding::CASES.to_vec(), first.to_vec(), second.to_vec()]
+    let rules = [detection::CASES, qos::CASES, buffering::CASES, forwarding::CASES].concat();
+    [messages, rules, first.to_vec(), second.to_vec()]
 }
 
 fn on(datapath: DatapathChoice) -> UpfConfig {
