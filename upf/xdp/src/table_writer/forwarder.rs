@@ -7,7 +7,7 @@ use super::trace::Tracer;
 use super::{Forwarder, lock};
 use crate::loader::{Programs, types};
 use martlet_gtpu::end_marker;
-use martlet_upf_config::{N3Config, UeToUe, UeToUeOfNetworks, XdpConfig};
+use martlet_upf_config::{UeToUe, UpfConfig};
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::fair_share::FairShare;
 use martlet_upf_datapath::perimeter::Perimeter;
@@ -20,56 +20,55 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
+/// What the forwarder works with, opened before it.
+pub(super) struct Opened {
+    pub(super) programs: Programs,
+    pub(super) ring: Ring,
+    pub(super) tracer: Tracer,
+    /// Translation of addresses by the programs.
+    pub(super) nat: types::nat_settings,
+    pub(super) events: EventSender,
+    pub(super) gtpu: Arc<Gtpu>,
+    pub(super) frames: Arc<PacketSocket>,
+    /// The programs' end of the link with the kernel.
+    pub(super) inner: u32,
+    /// The network namespace and the kernel's end of the link, if there is a data network.
+    pub(super) n6: Option<(Option<String>, u32)>,
+    pub(super) perimeter: Arc<Perimeter>,
+    /// Until this time, unknown tunnels may belong to sessions that are not restored yet.
+    pub(super) suppress_errors_until: Option<Instant>,
+}
+
 impl Forwarder {
-    #[allow(clippy::too_many_arguments)]
-    pub fn new(
-        programs: Programs,
-        ring: Ring,
-        tracer: Tracer,
-        limits: XdpConfig,
-        lowest: Vec<u8>,
-        network_instances: Vec<Vec<u8>>,
-        nat: types::nat_settings,
-        events: EventSender,
-        gtpu: Arc<Gtpu>,
-        frames: Arc<PacketSocket>,
-        inner: u32,
-        n6: Option<(Option<String>, u32)>,
-        suppress_errors_until: Option<Instant>,
-        perimeter: Arc<Perimeter>,
-        n3: &N3Config,
-        ue_to_ue: UeToUeOfNetworks,
-    ) -> Self {
-        let state = Mutex::new(State::new(&programs));
-        let (ring, tracer, seen) = (Mutex::new(ring), Mutex::new(tracer), Mutex::default());
-        let counters = Arc::default();
+    pub fn new(config: &UpfConfig, opened: Opened) -> Self {
+        let state = Mutex::new(State::new(&opened.programs));
         Forwarder {
-            programs,
+            programs: opened.programs,
             state,
-            ring,
-            tracer,
-            counters,
-            seen,
-            events,
-            limits,
-            lowest,
+            ring: Mutex::new(opened.ring),
+            tracer: Mutex::new(opened.tracer),
+            counters: Arc::default(),
+            seen: Mutex::default(),
+            events: opened.events,
+            limits: config.xdp.clone(),
+            lowest: config.governor.lowest.clone(),
             shaping: Mutex::default(),
-            network_instances,
-            nat,
-            gtpu,
-            frames,
-            inner,
-            n6,
+            network_instances: config.n6.network_instance_names(),
+            nat: opened.nat,
+            gtpu: opened.gtpu,
+            frames: opened.frames,
+            inner: opened.inner,
+            n6: opened.n6,
             non_ip: OnceLock::new(),
-            perimeter,
+            perimeter: opened.perimeter,
             written: Mutex::default(),
-            responses_per_peer: n3.error_indications_per_peer,
-            require_qfi: n3.require_qfi,
+            responses_per_peer: config.n3.error_indications_per_peer,
+            require_qfi: config.n3.require_qfi,
             early: Mutex::default(),
             share: FairShare::default(),
             unreported: Mutex::default(),
-            ue_to_ue,
-            suppress_errors_until,
+            ue_to_ue: config.ue_to_ue(),
+            suppress_errors_until: opened.suppress_errors_until,
         }
     }
 

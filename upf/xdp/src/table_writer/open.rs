@@ -1,6 +1,7 @@
 //! Opens the datapath: interfaces and links, the programs, and the part in user space.
 use super::batching::Batching;
 use super::controller::Controller;
+use super::forwarder::Opened;
 use super::link::{self, Link};
 use super::non_ip::{self, NonIpRules};
 use super::packet_socket::PacketSocket;
@@ -73,24 +74,20 @@ pub(super) fn open(
     let mut ends = vec![link.inner];
     ends.extend(link.network_instances.iter().map(|(_, inner)| *inner));
     let to_network = n6.is_some().then(|| non_ip::to_network(frames.clone(), ends));
-    let forwarder = Arc::new(Forwarder::new(
+    let opened = Opened {
         programs,
         ring,
         tracer,
-        config.xdp.clone(),
-        config.governor.lowest.clone(),
-        config.n6.network_instance_names(),
-        translation,
-        events.clone(),
-        gtpu.clone(),
+        nat: translation,
+        events: events.clone(),
+        gtpu: gtpu.clone(),
         frames,
-        link.inner,
+        inner: link.inner,
         n6,
-        Some(restored_by),
-        perimeter.clone(),
-        &config.n3,
-        config.ue_to_ue(),
-    ));
+        perimeter: perimeter.clone(),
+        suppress_errors_until: Some(restored_by),
+    };
+    let forwarder = Arc::new(Forwarder::new(config, opened));
     forwarder.write_perimeter();
     martlet_upf_datapath::metrics::show(&forwarder.counters);
     let of_programs = Arc::downgrade(&forwarder);
