@@ -78,9 +78,11 @@ impl<O: Egress> Forwarder<O> {
         loop {
             let message = buffer.get_mut(..end)?;
             let frame = Frame::new(message, at);
-            let is_taken = self.take_tunnelled(&entry, (from.ip(), teid, qfi), frame, now);
-            if is_taken || self.wait_for_path_switch(&entry, teid, buffer, start, from, local, now)
-            {
+            if self.take_tunnelled(&entry, (from.ip(), teid, qfi), frame, now) {
+                return None;
+            }
+            let datagram = buffer.get(start..).unwrap_or_default();
+            if self.wait_for_path_switch(&entry, teid, datagram, from, local, now) {
                 return None;
             }
         }
@@ -88,13 +90,11 @@ impl<O: Egress> Forwarder<O> {
 
     /// Buffers a datagram whose sender may be the gNB of a path switch in progress. Returns false
     /// if the sender is the session's gNB by now.
-    #[allow(clippy::too_many_arguments)]
     fn wait_for_path_switch(
         &self,
         entry: &Entry,
         teid: u32,
-        buffer: &[u8],
-        start: usize,
+        datagram: &[u8],
         from: SocketAddr,
         local: IpAddr,
         now: Instant,
@@ -104,7 +104,7 @@ impl<O: Egress> Forwarder<O> {
         if state.sender(&self.perimeter, from.ip(), teid, now) == Sender::Accepted {
             return false;
         }
-        let datagram = buffer.get(start..).unwrap_or_default().to_vec();
+        let datagram = datagram.to_vec();
         let packet = EarlyPacket { seid: entry.seid, from, local, datagram, since: now };
         if !lock(&self.early).push(packet, self.perimeter.is_peer(from.ip())) {
             state.dropped(DropReason::N3Source);

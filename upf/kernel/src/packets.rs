@@ -20,6 +20,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Instant, SystemTime};
 
+/// What a packet was detected as.
+#[derive(Clone, Copy)]
+struct Detected {
+    /// The rule of its PDR.
+    rule: usize,
+    /// The QFI of its PDU session container, if it is a G-PDU that has one.
+    qfi: Option<u8>,
+}
+
 /// The rest of a packet's processing, after the session's lock is released.
 enum Next {
     /// None: the packet was sent, buffered or dropped.
@@ -162,7 +171,8 @@ impl<O: Egress> Forwarder<O> {
                 }
             }
         }
-        let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
+        let detected = Detected { rule, qfi };
+        let next = self.carry_out(entry, &mut state, detected, &flow, &mut frame, now);
         let lan = state.lan.clone();
         drop(state);
         match (next, lan) {
@@ -230,7 +240,8 @@ impl<O: Egress> Forwarder<O> {
         let Some(flow) = Flow::of(frame.packet()) else { return };
         match state.rule_for_network(&flow) {
             Some(rule) => {
-                self.carry_out(entry, state, rule, &flow, None, &mut frame, now);
+                let detected = Detected { rule, qfi: None };
+                self.carry_out(entry, state, detected, &flow, &mut frame, now);
             }
             None => drop(state, DropReason::NoRule),
         }
@@ -281,7 +292,8 @@ impl<O: Egress> Forwarder<O> {
         let mut buffer = router::advertisement(HEADROOM, asked.source, prefix);
         let mut frame = Frame::new(&mut buffer, HEADROOM);
         let Some(flow) = Flow::of(frame.packet()) else { return drop(DropReason::Malformed) };
-        self.carry_out(entry, state, rule, &flow, None, &mut frame, now);
+        let detected = Detected { rule, qfi: None };
+        self.carry_out(entry, state, detected, &flow, &mut frame, now);
     }
 
     /// A packet from the data network.
@@ -331,7 +343,8 @@ impl<O: Egress> Forwarder<O> {
             return self.counters.dropped(DropReason::NoRule);
         };
         self.note_fragment(flow);
-        let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
+        let detected = Detected { rule, qfi: None };
+        let next = self.carry_out(entry, &mut state, detected, flow, frame, now);
         drop(state);
         if let Next::Network(instance) = next {
             self.leave(frame, instance);
@@ -367,8 +380,9 @@ impl<O: Egress> Forwarder<O> {
         let Some(rule) = rule.filter(is_downlink) else {
             return self.counters.dropped(DropReason::NoRule);
         };
+        let detected = Detected { rule, qfi };
         if let Next::Network(instance) =
-            self.carry_out(entry, state, rule, &flow, qfi, &mut frame, now)
+            self.carry_out(entry, state, detected, &flow, &mut frame, now)
         {
             self.leave(&frame, instance);
         }
@@ -399,17 +413,17 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Applies the rule of a packet. What leaves by N6 is left to the caller.
     fn carry_out(
         &self,
         entry: &Entry,
         state: &mut State,
-        rule: usize,
+        detected: Detected,
         flow: &Flow,
-        qfi: Option<u8>,
         frame: &mut Frame<'_>,
         now: Instant,
     ) -> Next {
+        let Detected { rule, qfi } = detected;
         let Some(found) = state.rules.get(rule) else { return Next::Done };
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
         let (guaranteed, marking, ppi) = (found.guaranteed, found.marking, found.paging_policy);
@@ -427,7 +441,7 @@ impl<O: Egress> Forwarder<O> {
                 return drop(state, DropReason::Action);
             }
             Target::Buffer { notify } => {
-                self.buffer(entry, state, (rule, qfi), flow, notify, frame);
+                self.buffer(entry, state, detected, flow, notify, frame);
                 return Next::Done;
             }
             Target::Network | Target::Datagrams(_) | Target::Tunnel { .. } => {}
@@ -544,7 +558,7 @@ impl<O: Egress> Forwarder<O> {
         &self,
         entry: &Entry,
         state: &mut State,
-        (rule, qfi): (usize, Option<u8>),
+        Detected { rule, qfi }: Detected,
         flow: &Flow,
         notify: bool,
         frame: &Frame<'_>,
