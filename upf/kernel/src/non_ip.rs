@@ -44,6 +44,18 @@ impl Egress for Tunnels {
     }
 }
 
+/// What these sessions share with the other datapath.
+pub struct Shared<'a> {
+    /// The GTP-U sockets.
+    pub gtpu: &'a Arc<Gtpu>,
+    /// Traffic is added to these.
+    pub counters: &'a Arc<Counters>,
+    /// Events for N4.
+    pub events: EventSender,
+    /// Which peers and destinations are allowed.
+    pub perimeter: &'a Arc<Perimeter>,
+}
+
 /// The non-IP sessions. Dropping this ends them.
 pub struct NonIpSessions {
     forwarder: Arc<Forwarder<Tunnels>>,
@@ -51,30 +63,25 @@ pub struct NonIpSessions {
 }
 
 impl NonIpSessions {
-    /// Creates the networks of `upf.n6.ethernet`. Traffic is added to `counters`.
-    #[allow(clippy::too_many_arguments)]
+    /// Creates the networks of `upf.n6.ethernet`.
     pub fn open(
         config: &UpfConfig,
-        gtpu: &Arc<Gtpu>,
+        shared: Shared<'_>,
         to_network: Option<ToNetwork>,
-        counters: &Arc<Counters>,
-        events: EventSender,
-        failure: mpsc::Sender<String>,
-        perimeter: &Arc<Perimeter>,
         elsewhere: UeElsewhere,
+        failure: mpsc::Sender<String>,
     ) -> Result<Self, OpenError> {
         let lans = lan::open(config)?;
-        let forwarder =
-            Forwarder::new(Tunnels(gtpu.clone(), to_network), config.kernel.clone(), events)
-                .with(lans);
+        let tunnels = Tunnels(shared.gtpu.clone(), to_network);
+        let forwarder = Forwarder::new(tunnels, config.kernel.clone(), shared.events).with(lans);
         let forwarder = forwarder
             .lowest(config.governor.lowest.clone())
-            .counting(counters.clone())
+            .counting(shared.counters.clone())
             .network_instances(config.n6.network_instance_names())
             .ending_at(&config.n3)
             .between_ues(config.ue_to_ue())
             .beside(elsewhere)
-            .within(perimeter.clone());
+            .within(shared.perimeter.clone());
         let forwarder = Arc::new(forwarder);
         let threads = Threads::of_lans(&forwarder, failure)?;
         Ok(NonIpSessions { forwarder, _threads: threads })

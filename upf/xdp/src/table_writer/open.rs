@@ -15,7 +15,7 @@ use martlet_upf_datapath::perimeter::{Perimeter, Sources};
 use martlet_upf_datapath::{EventSender, InterfaceError, OpenError};
 use martlet_upf_kernel::gtpu::Gtpu;
 use martlet_upf_kernel::network_instances::NetworkInstances;
-use martlet_upf_kernel::non_ip::NonIpSessions;
+use martlet_upf_kernel::non_ip::{NonIpSessions, Shared};
 use martlet_upf_kernel::{nat as kernel_nat, perimeter};
 use nix::net::if_::if_nametoindex;
 use std::collections::HashMap;
@@ -92,16 +92,10 @@ pub(super) fn open(
     martlet_upf_datapath::metrics::show(&forwarder.counters);
     let of_programs = Arc::downgrade(&forwarder);
     let elsewhere = move |address: IpAddr| of_programs.upgrade()?.ue_to_ue_of(address);
-    let non_ip = NonIpSessions::open(
-        config,
-        &gtpu,
-        to_network,
-        &forwarder.counters,
-        events,
-        failure.clone(),
-        &perimeter,
-        Box::new(elsewhere),
-    )?;
+    let shared =
+        Shared { gtpu: &gtpu, counters: &forwarder.counters, events, perimeter: &perimeter };
+    let elsewhere = Box::new(elsewhere);
+    let non_ip = NonIpSessions::open(config, shared, to_network, elsewhere, failure.clone())?;
     let frames = Arc::new(Mutex::new(NonIpRules::open(&forwarder, non_ip)?));
     let thread = Thread::start(&forwarder, &controller, &frames, failure)?;
     Ok(XdpDatapath {
