@@ -4,6 +4,27 @@ use martlet_config::Finding;
 
 pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
     let mut findings = Vec::new();
+    check_n4_and_n3(config, &mut findings);
+    check_positive(config, &mut findings);
+    check_n6(config, &mut findings);
+    check_rules(config, &mut findings);
+    check_namespaces(config, &mut findings);
+    let native = if config.datapath == DatapathChoice::Switch {
+        config.switch.native
+    } else {
+        config.datapath
+    };
+    if native == DatapathChoice::Xdp {
+        check_xdp(config, &mut findings);
+    }
+    super::switch::check(config, &mut findings);
+    check_pools(config, &mut findings);
+    check_governor(config, &mut findings);
+    check_network_instances(config, &mut findings);
+    findings
+}
+
+fn check_n4_and_n3(config: &UpfConfig, findings: &mut Vec<Finding>) {
     let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
     for (path, address) in [("n4.address", config.n4.address), ("n3.address", config.n3.address)] {
         if address.ip().is_unspecified() {
@@ -37,6 +58,22 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             );
         }
     }
+    if config.n4.node_id.as_deref().is_some_and(|id| !is_node_id(id)) {
+        find(
+            "n4.node_id",
+            "neither an address nor a host name: leave it out to use the IP of n4.address".into(),
+        );
+    }
+    if config.n3.source_check == SourceCheck::Off && !config.n3.allow.is_empty() {
+        find(
+            "n3.source_check",
+            "off accepts packets of anyone, whatever n3.allow has: write session or peer".into(),
+        );
+    }
+}
+
+fn check_positive(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
     let positive = [
         ("n4.t1_ms", config.n4.t1_ms as usize, 1000),
         ("n4.n1", usize::from(config.n4.n1), 3),
@@ -65,12 +102,10 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             find(path, format!("0 is not possible: write {default}"));
         }
     }
-    if config.n4.node_id.as_deref().is_some_and(|id| !is_node_id(id)) {
-        find(
-            "n4.node_id",
-            "neither an address nor a host name: leave it out to use the IP of n4.address".into(),
-        );
-    }
+}
+
+fn check_n6(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
     let name = &config.n6.interface;
     if name.is_empty() || name.len() > 15 || name.contains(['/', ' ', '%']) {
         find(
@@ -98,12 +133,23 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             find(&format!("n6.ethernet[{n}].interface"), why);
         }
     }
-    if config.n3.source_check == SourceCheck::Off && !config.n3.allow.is_empty() {
-        find(
-            "n3.source_check",
-            "off accepts packets of anyone, whatever n3.allow has: write session or peer".into(),
-        );
+    for (n, service) in config.n6.allow.iter().enumerate() {
+        if let Some(why) = service.fault() {
+            find(&format!("n6.allow[{n}]"), why.into());
+        }
     }
+    for (n, text) in config.n6.pools6.iter().enumerate() {
+        if super::pool6(text).is_none() {
+            find(
+                &format!("n6.pools6[{n}]"),
+                format!("{text:?} is no IPv6 network of 32 to 64 bits: write fd45::/48"),
+            );
+        }
+    }
+}
+
+fn check_rules(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
     for (n, policy) in config.n6.forwarding_policies.iter().enumerate() {
         let known = |name: &String| {
             config.n6.network_instances.iter().any(|instance| instance.network_instance == *name)
@@ -124,19 +170,10 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             find(&format!("predefined_rules[{n}]"), why);
         }
     }
-    for (n, service) in config.n6.allow.iter().enumerate() {
-        if let Some(why) = service.fault() {
-            find(&format!("n6.allow[{n}]"), why.into());
-        }
-    }
-    for (n, text) in config.n6.pools6.iter().enumerate() {
-        if super::pool6(text).is_none() {
-            find(
-                &format!("n6.pools6[{n}]"),
-                format!("{text:?} is no IPv6 network of 32 to 64 bits: write fd45::/48"),
-            );
-        }
-    }
+}
+
+fn check_namespaces(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
     for (path, netns) in [("n3.netns", &config.n3.netns), ("n6.netns", &config.n6.netns)] {
         if netns
             .as_deref()
@@ -148,19 +185,6 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
             );
         }
     }
-    let native = if config.datapath == DatapathChoice::Switch {
-        config.switch.native
-    } else {
-        config.datapath
-    };
-    if native == DatapathChoice::Xdp {
-        check_xdp(config, &mut findings);
-    }
-    super::switch::check(config, &mut findings);
-    check_pools(config, &mut findings);
-    check_governor(config, &mut findings);
-    check_network_instances(config, &mut findings);
-    findings
 }
 
 fn check_network_instances(config: &UpfConfig, findings: &mut Vec<Finding>) {
