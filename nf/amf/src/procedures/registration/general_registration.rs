@@ -24,13 +24,13 @@ use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
 use crate::procedures::session::{pdu_session_resource_release, serving_amf_change};
-use crate::ue::{Reallocation, Reject, Stop, Ue, count};
+use crate::ue::{Reallocation, Reject, Session, Stop, Ue, count};
 use martlet_nas::identifiers::Slice;
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject,
-    NasEapMessage, NasFGmmCause, NasGprsTimer2, NasRegistrationReject, NasRegistrationRequest,
-    RegistrationType, identifiers,
+    NasCount, NasEapMessage, NasFGmmCause, NasGprsTimer2, NasRegistrationReject,
+    NasRegistrationRequest, RegistrationType, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
@@ -75,17 +75,92 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     }
     // Wait for a concurrency slot. The context limit applies once the UE is authenticated.
     ue.acquire_slot(Kind::Registration).await?;
+    let Verified {
+        request,
+        initial,
+        access,
+        by_context,
+        via_ran_possible,
+        previous_sessions,
+        reading,
+    } = verify_request(ue, inbound).await?;
+    // Only the complete request has it, sent after security mode control (TS 24.501, 4.4.6).
+    if let Some(capability) = &request.fgmm_capability {
+        (ue.positioning.lpp, ue.positioning.lcs_upp) = (capability.lpp(), capability.lcs_upp());
+    }
+    keep_or_release(ue, initial, by_context, previous_sessions).await?;
+
+    // Subscription, slices and policy (steps 14 to 16), beside the registration at the UDM. The UE
+    // gets no answer before that has ended.
+    let retrieve = !by_context || ue.registration.subscription.is_none();
+    let before = Before::of(ue);
+    let mut registering = match retrieve {
+        true => Some(subscription_retrieval::register(ue, initial)?),
+        false => None,
+    };
+    let requested = request.requested_nssai.as_ref().map(identifiers::slices);
+    // A rerouted registration is not rerouted again.
+    let may_reroute =
+        !matches!(ue.reallocation, Reallocation::ReceivedFromAmf | Reallocation::ReroutedByRan);
+    let reading = retrieve.then_some(reading);
+    let mut selected = select(ue, reading, requested.clone(), may_reroute).await;
+    if let Err(Stop::Reroute(set)) = &selected {
+        let set = set.clone();
+        // The other AMF registers at the UDM after this one.
+        registered(ue, registering.take(), &before).await?;
+        selected = match amf_reallocation::run(ue, &request, access, &set, via_ran_possible).await {
+            Ok(()) => return Err(Stop::Abandoned("rerouted")),
+            Err(_) => slice_selection::run(ue, requested, false).await,
+        };
+    }
+    if selected.is_ok() && ue.registration.policy.is_none() {
+        am_policy_association::create(ue).await;
+    }
+    registered(ue, registering, &before).await?;
+    let mut slices = selected?;
+    // Soon after the registration at the UDM, so that the UDR commits both at once.
+    let subscribing = retrieve.then(|| subscription_retrieval::subscribe(ue)).flatten();
+
+    // Accept, with pending subscription changes (steps 21 and 22).
+    if ue.registration.due.slices && slices.configured.is_empty() {
+        slices.configured = slice_selection::configured(ue);
+    }
+    let accepted = registration_accept::run(ue, &request, access, slices).await;
+    // Also without the UE's answer: the deregistration ends the subscription.
+    subscription_retrieval::subscribed(ue, subscribing).await;
+    accepted?;
+    ue.registration.due = Default::default();
+    configuration_update::run(ue).await
+}
+
+/// The request of a UE that is verified.
+struct Verified {
+    request: NasRegistrationRequest,
+    /// The UE registers without the sessions that it had.
+    initial: bool,
+    /// The uplink NAS COUNT from which K_gNB derives.
+    access: NasCount,
+    /// Verified by a security context of this or the old AMF, not by authentication.
+    by_context: bool,
+    /// Rerouting via the RAN needs a request that this AMF's own keys verify.
+    via_ran_possible: bool,
+    /// Sessions of the UE's previous context at this AMF, which was replaced.
+    previous_sessions: Vec<(u8, Session)>,
+    /// The subscription that is being read.
+    reading: Option<Reading>,
+}
+
+/// Verifies a request, with the context of the old AMF if that has it (steps 4 to 9).
+async fn verify_request(ue: &mut Ue, mut inbound: Inbound) -> Result<Verified, Stop> {
     let mut request = read(&inbound)?;
     check_area(ue)?;
     if let Some(capability) = &request.ue_security_capability {
         ue.capabilities.security = Some(capability.clone());
     }
     let mut initial = is_initial(&request);
-    let mut previous_sessions = Vec::new();
 
-    // Fetch the context from the old AMF (steps 4 and 5).
-    let mut inbound = inbound;
-    // An unprotected request cannot be verified by the old AMF.
+    // Fetch the context from the old AMF (steps 4 and 5). An unprotected request cannot be verified
+    // there.
     let mut taken = match ue.is_new() && inbound.assurance != Assurance::Plain {
         true => ue_context_transfer::fetch(ue, &request, initial).await,
         false => None,
@@ -129,21 +204,33 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         }
         return Err(stop);
     }
-    if !verified || taken.is_some() {
-        previous_sessions = ue.replace_previous_context().await;
-    }
-    // Rerouting via the RAN needs a request that this AMF's own keys verify.
+    let previous_sessions = match !verified || taken.is_some() {
+        true => ue.replace_previous_context().await,
+        false => Vec::new(),
+    };
     let via_ran_possible = verified && taken.is_none();
     if let Some(taken) = taken {
         taken.complete(ue).await;
     }
     let access = access.ok_or(Stop::Abandoned("no_security"))?;
-    // Only the complete request has it, sent after security mode control (TS 24.501, 4.4.6).
-    if let Some(capability) = &request.fgmm_capability {
-        (ue.positioning.lpp, ue.positioning.lcs_upp) = (capability.lpp(), capability.lcs_upp());
-    }
+    Ok(Verified {
+        request,
+        initial,
+        access,
+        by_context: verified,
+        via_ran_possible,
+        previous_sessions,
+        reading,
+    })
+}
 
-    // An initial registration releases all sessions; the others keep them.
+/// An initial registration releases all sessions; the others keep them.
+async fn keep_or_release(
+    ue: &mut Ue,
+    initial: bool,
+    by_context: bool,
+    previous_sessions: Vec<(u8, Session)>,
+) -> Result<(), Stop> {
     if initial {
         let at_gnb = ue.active_sessions();
         ue.release_all_sessions(Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
@@ -157,7 +244,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     } else {
         ue.sessions.extend(previous_sessions);
         // Their user planes ended with the connection of the previous context.
-        if !verified {
+        if !by_context {
             ue.deactivate_all(None).await;
         }
         // They came with the request of the initial AMF, which does not notify the SMFs (TS 23.502,
@@ -166,48 +253,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
             serving_amf_change::run(ue, true).await;
         }
     }
-
-    // Subscription, slices and policy (steps 14 to 16), beside the registration at the UDM. The UE
-    // gets no answer before that has ended.
-    let retrieve = !verified || ue.registration.subscription.is_none();
-    let before = Before::of(ue);
-    let mut registering = match retrieve {
-        true => Some(subscription_retrieval::register(ue, initial)?),
-        false => None,
-    };
-    let requested = request.requested_nssai.as_ref().map(identifiers::slices);
-    // A rerouted registration is not rerouted again.
-    let may_reroute =
-        !matches!(ue.reallocation, Reallocation::ReceivedFromAmf | Reallocation::ReroutedByRan);
-    let reading = retrieve.then_some(reading);
-    let mut selected = select(ue, reading, requested.clone(), may_reroute).await;
-    if let Err(Stop::Reroute(set)) = &selected {
-        let set = set.clone();
-        // The other AMF registers at the UDM after this one.
-        registered(ue, registering.take(), &before).await?;
-        selected = match amf_reallocation::run(ue, &request, access, &set, via_ran_possible).await {
-            Ok(()) => return Err(Stop::Abandoned("rerouted")),
-            Err(_) => slice_selection::run(ue, requested, false).await,
-        };
-    }
-    if selected.is_ok() && ue.registration.policy.is_none() {
-        am_policy_association::create(ue).await;
-    }
-    registered(ue, registering, &before).await?;
-    let mut slices = selected?;
-    // Soon after the registration at the UDM, so that the UDR commits both at once.
-    let subscribing = retrieve.then(|| subscription_retrieval::subscribe(ue)).flatten();
-
-    // Accept, with pending subscription changes (steps 21 and 22).
-    if ue.registration.due.slices && slices.configured.is_empty() {
-        slices.configured = slice_selection::configured(ue);
-    }
-    let accepted = registration_accept::run(ue, &request, access, slices).await;
-    // Also without the UE's answer: the deregistration ends the subscription.
-    subscription_retrieval::subscribed(ue, subscribing).await;
-    accepted?;
-    ue.registration.due = Default::default();
-    configuration_update::run(ue).await
+    Ok(())
 }
 
 /// Reads the subscription, if it has to be read, and selects the slices by it. `retrieve` contains
