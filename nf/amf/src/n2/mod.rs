@@ -14,6 +14,7 @@ mod link;
 mod listener;
 mod next_hop;
 pub(crate) mod probe;
+mod session_uplink;
 pub(crate) mod signalling;
 mod transfer_lists;
 pub(crate) mod uplink;

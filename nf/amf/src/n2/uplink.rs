@@ -2,6 +2,7 @@
 //! slices of the received message.
 use super::connection::Location;
 use super::handover_uplink::{self, HandoverAdmitted, HandoverRequired};
+use super::session_uplink;
 pub(crate) use super::transfer_lists::{SessionInfo, SessionOutcome};
 use super::transfer_lists::{items, location, slice_of};
 use bytes::Bytes;
@@ -136,16 +137,7 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
             Uplink::Nas { nas: slice_of(data, &nas.0), location: uli.as_ref().and_then(location) }
         }
         Kind::Successful_InitialContextSetup => {
-            extract_ngap_ies!(pdu, InitialContextSetupResponse,
-                lax done: PDUSessionResourceSetupListCxtRes =
-                    PDUSessionResourceSetupListCxtRes(list) => list,
-                lax failed: PDUSessionResourceFailedToSetupListCxtRes =
-                    PDUSessionResourceFailedToSetupListCxtRes(list) => list,
-            );
-            Uplink::ContextSetUp(SessionOutcome {
-                done: items!(done, data, pdu_session_resource_setup_response_transfer),
-                failed: items!(failed, data, pdu_session_resource_setup_unsuccessful_transfer),
-            })
+            Uplink::ContextSetUp(session_uplink::context_set_up(pdu, data)?)
         }
         Kind::Unsuccessful_InitialContextSetup => {
             extract_ngap_ies!(pdu, InitialContextSetupFailure,
@@ -160,39 +152,13 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
             }
         }
         Kind::Successful_PDUSessionResourceSetup => {
-            extract_ngap_ies!(pdu, PDUSessionResourceSetupResponse,
-                lax done: PDUSessionResourceSetupListSURes =
-                    PDUSessionResourceSetupListSURes(list) => list,
-                lax failed: PDUSessionResourceFailedToSetupListSURes =
-                    PDUSessionResourceFailedToSetupListSURes(list) => list,
-            );
-            Uplink::SessionsSetUp(SessionOutcome {
-                done: items!(done, data, pdu_session_resource_setup_response_transfer),
-                failed: items!(failed, data, pdu_session_resource_setup_unsuccessful_transfer),
-            })
+            Uplink::SessionsSetUp(session_uplink::set_up(pdu, data)?)
         }
         Kind::Successful_PDUSessionResourceModify => {
-            extract_ngap_ies!(pdu, PDUSessionResourceModifyResponse,
-                lax done: PDUSessionResourceModifyListModRes =
-                    PDUSessionResourceModifyListModRes(list) => list,
-                lax failed: PDUSessionResourceFailedToModifyListModRes =
-                    PDUSessionResourceFailedToModifyListModRes(list) => list,
-            );
-            Uplink::SessionsModified(SessionOutcome {
-                done: items!(done, data, pdu_session_resource_modify_response_transfer),
-                failed: items!(failed, data, pdu_session_resource_modify_unsuccessful_transfer),
-            })
+            Uplink::SessionsModified(session_uplink::modified(pdu, data)?)
         }
         Kind::Successful_PDUSessionResourceRelease => {
-            extract_ngap_ies!(pdu, PDUSessionResourceReleaseResponse,
-                lax list: PDUSessionResourceReleasedListRelRes =
-                    PDUSessionResourceReleasedListRelRes(list) => list,
-            );
-            Uplink::SessionsReleased(items!(
-                list,
-                data,
-                pdu_session_resource_release_response_transfer
-            ))
+            Uplink::SessionsReleased(session_uplink::released(pdu, data)?)
         }
         Kind::Initiating_PDUSessionResourceNotify => {
             extract_ngap_ies!(pdu, PDUSessionResourceNotify,
@@ -207,16 +173,7 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
             }
         }
         Kind::Initiating_PDUSessionResourceModifyIndication => {
-            extract_ngap_ies!(pdu, PDUSessionResourceModifyIndication,
-                req list: PDUSessionResourceModifyListModInd =
-                    PDUSessionResourceModifyListModInd(list) => list,
-            );
-            let transfers = Some(list);
-            Uplink::SessionModifyIndication(items!(
-                transfers,
-                data,
-                pdu_session_resource_modify_indication_transfer
-            ))
+            Uplink::SessionModifyIndication(session_uplink::modify_indication(pdu, data)?)
         }
         Kind::Initiating_UEContextReleaseRequest => {
             extract_ngap_ies!(pdu, UEContextReleaseRequest,
