@@ -1,7 +1,9 @@
 //! Plays a scenario.
 use super::error::ScenarioError;
 use super::expected_answer::{Answer, Receiver, answer};
-use super::file::{Expect, Misbehave, Scenario, Selection, Step, UeSection};
+use super::file::{
+    Expect, Misbehave, Ping, RawNas, RawNgap, Scenario, Selection, SessionStep, Step, UeSection,
+};
 use super::ping::ping;
 use super::report::{ProcedureReport, Report, StepReport};
 use super::ue::{Failure, Outcome, ScenarioUe};
@@ -206,24 +208,7 @@ impl Player {
                 };
                 self.each(number, name, who, update).await;
             }
-            Step::Establish(of) => {
-                let (who, index, scenario) = (
-                    selection(&of.ues, of.parallel, of.rate, of.expect),
-                    of.session,
-                    self.scenario.clone(),
-                );
-                let establish = move |ue: Arc<ScenarioUe>| {
-                    let request =
-                        scenario.ues.get(ue.group).map(|section| section.session_request(index));
-                    async move {
-                        let session =
-                            ue.handle.establish_pdu_session(request.unwrap_or_default()).await?;
-                        ue.set_session(index, session.psi);
-                        Ok(())
-                    }
-                };
-                self.each(number, name, &who, establish).await;
-            }
+            Step::Establish(of) => self.establish(number, name, of).await,
             Step::Release(of) => {
                 let (who, index) =
                     (selection(&of.ues, of.parallel, of.rate, of.expect), of.session);
@@ -271,38 +256,7 @@ impl Player {
                 self.each(number, name, who, |ue| async move { Ok(ue.handle.switch_off().await?) })
                     .await;
             }
-            Step::Ping(step) => {
-                let who = selection(&step.ues, step.parallel, None, step.expect);
-                let (target, count, index) = (step.target, step.count, step.session);
-                let limit = step.within.map_or(PING, |span| span.0);
-                let scenario = self.scenario.clone();
-                let pings = move |ue: Arc<ScenarioUe>| {
-                    let netns =
-                        scenario.ues.get(ue.group).map(|section| section.netns_of(ue.number));
-                    async move {
-                        if netns.is_some_and(|netns| netns != Netns::None) {
-                            let command =
-                                ["ping", "-n", "-c", &count.to_string(), "-W", &seconds(limit)]
-                                    .map(str::to_owned)
-                                    .into_iter()
-                                    .chain([target.to_string()])
-                                    .collect();
-                            return ue
-                                .run(command, true, limit * count + Duration::from_secs(5))
-                                .await;
-                        }
-                        let psi = ue.psi(index)?;
-                        let status = ue.handle.status().await?;
-                        let source =
-                            status.sessions.iter().find(|s| s.psi == psi).and_then(|s| s.ipv4);
-                        let source = source.ok_or_else(|| {
-                            Failure::from("the session has no IPv4 address".to_owned())
-                        })?;
-                        Ok(ping(&ue.handle, psi, source, target, count, limit).await?)
-                    }
-                };
-                self.each(number, name, &who, pings).await;
-            }
+            Step::Ping(step) => self.ping(number, name, step).await,
             Step::Run(run) | Step::Host(run) => {
                 let who = selection(&run.ues, run.parallel, None, run.expect);
                 let (command, limit) =
@@ -341,29 +295,8 @@ impl Player {
                 };
                 self.misbehave(number, name, wrong, forge).await;
             }
-            Step::RawNas(raw) => {
-                let message = raw.hex.0.clone();
-                let wrong = Misbehave {
-                    ues: raw.ues.clone(),
-                    answer: raw.answer.clone(),
-                    status: raw.status,
-                    within: raw.within,
-                };
-                let send = move |ue: Arc<ScenarioUe>| {
-                    let message = message.clone();
-                    async move { Ok(ue.handle.send_raw_nas(message).await?) }
-                };
-                self.misbehave(number, name, &wrong, send).await;
-            }
-            Step::RawNgap(raw) => {
-                let gnb = self.gnb(&raw.gnb)?;
-                let receiver = Receiver::Ngap(gnb.subscribe());
-                let outcome = match gnb.send_raw_ngap(raw.stream, raw.hex.0.clone()).await {
-                    Err(error) => Err(Failure::from(error.to_string())),
-                    Ok(()) => answer(&Answer::of(&raw.answer, None), raw.within, receiver).await,
-                };
-                self.count(number, name, 1, outcome.err());
-            }
+            Step::RawNas(raw) => self.raw_nas(number, name, raw).await,
+            Step::RawNgap(raw) => self.raw_ngap(number, name, raw).await?,
             Step::GnbAbort(gnb) => {
                 let gnb = self.gnb(gnb)?;
                 gnb.abort();
@@ -376,6 +309,81 @@ impl Player {
             }
             Step::GnbConnects(gnb) => self.connect_again(number, name, gnb).await?,
         }
+        Ok(())
+    }
+
+    async fn establish(&mut self, number: &str, name: &'static str, of: &SessionStep) {
+        let (who, index, scenario) = (
+            selection(&of.ues, of.parallel, of.rate, of.expect),
+            of.session,
+            self.scenario.clone(),
+        );
+        let establish = move |ue: Arc<ScenarioUe>| {
+            let request = scenario.ues.get(ue.group).map(|section| section.session_request(index));
+            async move {
+                let session = ue.handle.establish_pdu_session(request.unwrap_or_default()).await?;
+                ue.set_session(index, session.psi);
+                Ok(())
+            }
+        };
+        self.each(number, name, &who, establish).await;
+    }
+
+    async fn ping(&mut self, number: &str, name: &'static str, step: &Ping) {
+        let who = selection(&step.ues, step.parallel, None, step.expect);
+        let (target, count, index) = (step.target, step.count, step.session);
+        let limit = step.within.map_or(PING, |span| span.0);
+        let scenario = self.scenario.clone();
+        let pings = move |ue: Arc<ScenarioUe>| {
+            let netns = scenario.ues.get(ue.group).map(|section| section.netns_of(ue.number));
+            async move {
+                if netns.is_some_and(|netns| netns != Netns::None) {
+                    let command = ["ping", "-n", "-c", &count.to_string(), "-W", &seconds(limit)]
+                        .map(str::to_owned)
+                        .into_iter()
+                        .chain([target.to_string()])
+                        .collect();
+                    return ue.run(command, true, limit * count + Duration::from_secs(5)).await;
+                }
+                let psi = ue.psi(index)?;
+                let status = ue.handle.status().await?;
+                let source = status.sessions.iter().find(|s| s.psi == psi).and_then(|s| s.ipv4);
+                let source = source
+                    .ok_or_else(|| Failure::from("the session has no IPv4 address".to_owned()))?;
+                Ok(ping(&ue.handle, psi, source, target, count, limit).await?)
+            }
+        };
+        self.each(number, name, &who, pings).await;
+    }
+
+    async fn raw_nas(&mut self, number: &str, name: &'static str, raw: &RawNas) {
+        let message = raw.hex.0.clone();
+        let wrong = Misbehave {
+            ues: raw.ues.clone(),
+            answer: raw.answer.clone(),
+            status: raw.status,
+            within: raw.within,
+        };
+        let send = move |ue: Arc<ScenarioUe>| {
+            let message = message.clone();
+            async move { Ok(ue.handle.send_raw_nas(message).await?) }
+        };
+        self.misbehave(number, name, &wrong, send).await;
+    }
+
+    async fn raw_ngap(
+        &mut self,
+        number: &str,
+        name: &'static str,
+        raw: &RawNgap,
+    ) -> Result<(), ScenarioError> {
+        let gnb = self.gnb(&raw.gnb)?;
+        let receiver = Receiver::Ngap(gnb.subscribe());
+        let outcome = match gnb.send_raw_ngap(raw.stream, raw.hex.0.clone()).await {
+            Err(error) => Err(Failure::from(error.to_string())),
+            Ok(()) => answer(&Answer::of(&raw.answer, None), raw.within, receiver).await,
+        };
+        self.count(number, name, 1, outcome.err());
         Ok(())
     }
 
