@@ -63,8 +63,31 @@ fn substitution(name: &str) -> String {
 }
 
 pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigure> {
-    let core = |what: &str, variant: &str, ues: u32| format!("{what}.{variant}.ues{ues}.core_p50");
-    let total = |what: &str, variant: &str, ues: u32| format!("{what}.{variant}.ues{ues}.p50");
+    let baseline = baseline(args);
+    let baseline = baseline.as_deref();
+    let mut six = latency_from_core(results, baseline);
+    let seven = latency_with_radio(results, args.radio_ms);
+    let mut eight = latency_by_ues(results, baseline);
+    if let Some(name) = baseline {
+        for figure in [&mut six, &mut eight] {
+            figure.reason += &substitution(name);
+        }
+    }
+    vec![six, seven, eight]
+}
+
+/// The name of a result: latency from the core.
+fn core(what: &str, variant: &str, ues: u32) -> String {
+    format!("{what}.{variant}.ues{ues}.core_p50")
+}
+
+/// The name of a result: whole latency.
+fn total(what: &str, variant: &str, ues: u32) -> String {
+    format!("{what}.{variant}.ues{ues}.p50")
+}
+
+/// Figure 6.
+fn latency_from_core(results: &Results, baseline: Option<&str>) -> PaperFigure {
     let mut six = PaperFigure::new(
         "l25gc-6",
         "L25GC+, figure 6: latency from the 5G core",
@@ -85,11 +108,10 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
     let flat = |ratios: [Option<f64>; 4]| {
         ratios.map(|r| r.map_or(NO_BAR, |ratio| (ratio, ratio, ratio))).into()
     };
-    let baseline = baseline(args);
     let mut latencies: Vec<(String, Vec<_>)> =
         [KERNEL, SHARED].map(|(name, title)| (title.into(), bars(name))).into();
     let mut over_shared = vec![("here".to_string(), flat(ratios))];
-    if let Some(name) = &baseline {
+    if let Some(name) = baseline {
         // Another core may send other messages meanwhile, which end the gNB's wait: the whole
         // latency is compared, of which the simulated UE and gNB are a small part.
         let bar = |(what, _, ues): &(&str, &str, u32)| {
@@ -127,7 +149,11 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
                 the same run. Unlike it, both SBIs are Martlet's and the core's share is measured \
                 at a simulated gNB, so that the milliseconds are not comparable."
         .into();
+    six
+}
 
+/// Figure 7.
+fn latency_with_radio(results: &Results, radio_ms: f64) -> PaperFigure {
     let mut seven = PaperFigure::new(
         "l25gc-7",
         "L25GC+, figure 7: total latency with UE and RAN",
@@ -169,10 +195,14 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
     seven.like = format!(
         "The paper finds that UE and RAN hide most of what the SBI saves. Five UEs wait at the \
          same time, while the core serves them one after the other, as on the paper's radio. The \
-         paper gives no delay of its radio in its text; {} ms for a round trip are assumed here.",
-        args.radio_ms
+         paper gives no delay of its radio in its text; {radio_ms} ms for a round trip are assumed \
+         here."
     );
+    seven
+}
 
+/// Figure 8.
+fn latency_by_ues(results: &Results, baseline: Option<&str>) -> PaperFigure {
     let mut eight = PaperFigure::new(
         "l25gc-8",
         "L25GC+, figure 8: total latency with simulated UEs and RAN",
@@ -194,7 +224,7 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
     };
     let mut variants: Vec<(&str, String)> =
         [KERNEL, SHARED, ("local", "one process")].map(|(id, name)| (id, name.into())).into();
-    variants.extend(baseline.map(|name| (BASELINE, name)));
+    variants.extend(baseline.map(|name| (BASELINE, name.into())));
     let limits: Vec<(&str, String)> = [
         (KERNEL.0, format!("HTTP/2, {LIMIT} at once")),
         (SHARED.0, format!("fabric, {LIMIT} at once")),
@@ -233,10 +263,5 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
                   The line of one process is not in the paper. With --baseline, free5GC, the \
                   paper's baseline, is measured in alternating rounds of the same run."
         .into();
-    if let Some(name) = self::baseline(args) {
-        for figure in [&mut six, &mut eight] {
-            figure.reason += &substitution(&name);
-        }
-    }
-    vec![six, seven, eight]
+    eight
 }
