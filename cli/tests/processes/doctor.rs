@@ -1,5 +1,5 @@
 //! `martlet doctor` beside a real rule set of nftables: it names the rule that drops packets, and
-//! its remedy lets them pass.
+//! its remedy lets them pass. It looks for the address of N3 in the network namespace of N3.
 use crate::site::MARTLET;
 use anyhow::{Context, Result, ensure};
 use martlet_tests::in_namespace;
@@ -105,6 +105,49 @@ fn the_rule_that_drops_packets_is_named_and_the_remedy_accepts_them() {
             "{mended}"
         );
         ensure!(arrives(&n4)?, "the remedy does not accept the packet");
+        Ok(())
+    });
+}
+
+/// A named network namespace, removed on drop.
+struct Netns(String);
+
+impl Drop for Netns {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+    }
+}
+
+#[test]
+fn the_address_and_the_mtu_of_n3_are_those_of_its_network_namespace() {
+    in_namespace(|| async {
+        let name = format!("martlet-doctor-{}", std::process::id());
+        if !Command::new("ip").args(["netns", "add", &name]).status()?.success() {
+            martlet_tests::skip("`ip netns add` does not work here");
+            return Ok(());
+        }
+        let netns = Netns(name.clone());
+        // It mounts /sys, which some containers refuse.
+        if !Command::new("ip").args(["netns", "exec", &name, "true"]).status()?.success() {
+            martlet_tests::skip("`ip netns exec` does not work here");
+            return Ok(());
+        }
+        for command in ["link set lo mtu 1400 up", "address add 203.0.113.3/32 dev lo"] {
+            let arguments = ["-n", name.as_str()].into_iter().chain(command.split(' '));
+            ensure!(Command::new("ip").args(arguments).status()?.success(), "{command}");
+        }
+        let file =
+            std::env::temp_dir().join(format!("martlet-doctor-n3-{}.yaml", std::process::id()));
+        let n3 = format!("upf: {{ n3: {{ address: \"203.0.113.3:2152\", netns: {name} }} }}\n");
+        std::fs::write(&file, n3)?;
+        let output = Command::new(MARTLET).args(["doctor", "-c"]).arg(&file).output()?;
+        std::fs::remove_file(&file)?;
+        drop(netns);
+        let text = String::from_utf8(output.stdout)?;
+        ensure!(text.contains("ok    addresses"), "{text}");
+        let small = format!("FAULT {:<14}lo has 1400", "MTU");
+        let remedy = format!("→ ip netns exec {name} ip link set lo mtu 1464");
+        ensure!(text.contains(&small) && text.contains(&remedy), "{text}");
         Ok(())
     });
 }

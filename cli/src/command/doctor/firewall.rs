@@ -1,6 +1,6 @@
 //! Rules of nftables or iptables that drop packets of N2, N3, N4 or N6.
 use super::nftables::{Obstacle, Packet, Path, Ruleset};
-use super::{Check, ProgramFailed, interface_of, output_of};
+use super::{Check, ProgramFailed, enter, interface_of, output_of, starts};
 use martlet::config::Config;
 use martlet_upf::config::{DatapathChoice, N6Mode};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,6 +22,9 @@ struct Traffic {
 /// The checks of all namespaces.
 pub fn checks(config: &Config) -> Vec<Check> {
     let traffic = traffic(config);
+    if traffic.is_empty() {
+        return Vec::new();
+    }
     let mut spaces: Vec<&Option<String>> = traffic.iter().map(|it| &it.netns).collect();
     spaces.dedup();
     let mut found = Vec::new();
@@ -59,8 +62,13 @@ fn unknown(why: &str) -> Check {
 fn traffic(config: &Config) -> Vec<Traffic> {
     let upf = &config.upf;
     let mut all = Vec::new();
-    for ip in &config.amf.n2.bind {
-        all.extend(served("N2", "sctp", SocketAddr::new(*ip, config.amf.n2.port), None));
+    if starts(config, "amf") {
+        for ip in &config.amf.n2.bind {
+            all.extend(served("N2", "sctp", SocketAddr::new(*ip, config.amf.n2.port), None));
+        }
+    }
+    if !starts(config, "upf") {
+        return all;
     }
     all.extend(served("N4", "udp", upf.n4.address, None));
     let is_xdp = upf.datapath == DatapathChoice::Xdp
@@ -217,8 +225,7 @@ fn rule_text(netns: Option<&str>, chain: &str, handle: u64) -> String {
 /// A rule before all others of the base chain. Chains of iptables are changed by it, so that it can
 /// still list them.
 fn remedy(obstacle: &Obstacle, traffic: &Traffic) -> String {
-    let enter = traffic.netns.as_ref().map(|name| format!("ip netns exec {name} "));
-    let enter = enter.unwrap_or_default();
+    let enter = enter(traffic.netns.as_deref());
     let mut words = obstacle.base.split(' ');
     match (words.next(), words.next(), words.next()) {
         (Some(family @ ("ip" | "ip6")), Some("filter"), Some(chain))
@@ -276,6 +283,8 @@ mod tests {
         }
         config.upf.datapath = DatapathChoice::Xdp;
         assert!(!names(&config).iter().any(|it| it.starts_with("N3") || it.starts_with("N6")));
+        config.sbi.external = vec!["upf".into()];
+        assert!(names(&config).iter().all(|it| it.starts_with("N2")));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::config_args::ConfigArgs;
 use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::Config;
+use martlet::core::function_names;
 use martlet_upf::config::{DatapathChoice, N6Mode, SwitchEngine};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -93,10 +94,15 @@ fn examine(config: &Config) -> Vec<Check> {
     let mut checks: Vec<Check> = folders.collect();
     checks.push(kernel(config, &read("/proc/sys/kernel/osrelease")));
     checks.push(capabilities(config, &read("/proc/self/status")));
-    checks.push(sctp(Path::new("/proc/net/sctp").exists()));
+    if starts(config, "amf") {
+        checks.push(sctp(Path::new("/proc/net/sctp").exists()));
+    }
     checks.extend(addresses(config));
     checks.extend(tun(config, Path::new("/dev/net/tun").exists()));
-    checks.push(forwarding(config, &read("/proc/sys/net/ipv4/ip_forward")));
+    if starts(config, "upf") {
+        let setting = read_within(config.upf.n6.netns.as_deref(), "/proc/sys/net/ipv4/ip_forward");
+        checks.push(forwarding(config, &setting));
+    }
     checks.extend(firewall::checks(config));
     checks.extend(mtu(config));
     checks.extend(offload(config));
@@ -113,11 +119,30 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(file).unwrap_or_default()
 }
 
+/// The content of a file of `/proc/sys/net`, which depends on the network namespace.
+fn read_within(netns: Option<&str>, file: &str) -> String {
+    match netns {
+        None => read(file),
+        Some(_) => output_of(netns, "cat", &[file]).and_then(Result::ok).unwrap_or_default(),
+    }
+}
+
+/// Whether the core starts this function: those of `sbi.external` run elsewhere.
+fn starts(config: &Config, function: &str) -> bool {
+    function_names(config).any(|name| name == function)
+}
+
 /// Whether the user plane uses eBPF programs.
 fn uses_bpf(config: &Config) -> bool {
     let upf = &config.upf;
-    upf.datapath == DatapathChoice::Xdp
-        || upf.datapath == DatapathChoice::Switch && upf.switch.engine == SwitchEngine::Xdp
+    let has_programs = upf.datapath == DatapathChoice::Xdp
+        || upf.datapath == DatapathChoice::Switch && upf.switch.engine == SwitchEngine::Xdp;
+    has_programs && starts(config, "upf")
+}
+
+/// Whether the user plane has an interface of N6.
+fn uses_n6(config: &Config) -> bool {
+    config.upf.n6.mode != N6Mode::None && starts(config, "upf")
 }
 
 fn kernel(config: &Config, release: &str) -> Check {
@@ -146,8 +171,8 @@ fn capabilities(config: &Config, status: &str) -> Check {
     let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
     let effective = effective.unwrap_or_default();
     let needed = CAPABILITIES.iter().filter(|(number, ..)| match number {
-        12 => config.upf.n6.mode != N6Mode::None,
-        13 => !Path::new("/proc/net/sctp").exists(),
+        12 => uses_n6(config),
+        13 => starts(config, "amf") && !Path::new("/proc/net/sctp").exists(),
         _ => uses_bpf(config),
     });
     let missing: Vec<String> = needed
@@ -177,35 +202,65 @@ fn sctp(has_kernel: bool) -> Check {
 
 /// Addresses that no interface has.
 fn addresses(config: &Config) -> Vec<Check> {
-    let n2 = config.amf.n2.bind.iter().map(|ip| ("amf.n2.bind", *ip));
-    let upf = [
-        ("upf.n3.address", config.upf.n3.address.ip()),
-        ("upf.n4.address", config.upf.n4.address.ip()),
-    ];
-    let absent: Vec<_> = n2.chain(upf).filter(|(_, ip)| !is_local(*ip)).collect();
-    if absent.is_empty() {
-        return vec![Check::good("addresses", "N2, N3 and N4 are on interfaces of this machine")];
+    let upf = &config.upf;
+    let mut all: Vec<(&str, Option<&str>, IpAddr)> = Vec::new();
+    if starts(config, "amf") {
+        all.extend(config.amf.n2.bind.iter().map(|ip| ("amf.n2.bind", None, *ip)));
     }
-    absent
-        .into_iter()
-        .map(|(key, ip)| {
-            Check::fault(
-                "addresses",
-                format!("{key}: no interface has {ip}"),
-                format!(
-                    "ip address add {ip}/24 dev INTERFACE, or write an address of this machine"
-                ),
-            )
-        })
-        .collect()
+    if starts(config, "upf") {
+        all.push(("upf.n3.address", upf.n3.netns.as_deref(), upf.n3.address.ip()));
+        all.push(("upf.n4.address", None, upf.n4.address.ip()));
+    }
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let absent: Vec<Check> =
+        all.into_iter().filter_map(|(key, netns, ip)| absent(key, netns, ip)).collect();
+    match absent.is_empty() {
+        true => vec![Check::good("addresses", "each is on an interface of this machine")],
+        false => absent,
+    }
 }
 
-fn is_local(ip: IpAddr) -> bool {
-    UdpSocket::bind(SocketAddr::new(ip, 0)).is_ok()
+/// The check of an address that no interface of its network namespace has.
+fn absent(key: &str, netns: Option<&str>, ip: IpAddr) -> Option<Check> {
+    let subject = "addresses";
+    let has_address = match netns {
+        None => UdpSocket::bind(SocketAddr::new(ip, 0)).is_ok(),
+        Some(name) if !Path::new("/run/netns").join(name).exists() => {
+            return Some(Check::fault(
+                subject,
+                format!("{key}: there is no network namespace {name}"),
+                format!("ip netns add {name}, and move the interface into it"),
+            ));
+        }
+        Some(name) => match output_of(netns, "ip", &["-o", "address"]) {
+            Some(Ok(text)) => {
+                ip.is_loopback() || ip.is_unspecified() || line_of(&text, ip).is_some()
+            }
+            _ => {
+                return Some(Check::note(
+                    subject,
+                    format!("{key}: unknown: the network namespace {name} cannot be entered"),
+                    "run `martlet doctor` as root, with iproute2 installed",
+                ));
+            }
+        },
+    };
+    let enter = enter(netns);
+    (!has_address).then(|| {
+        Check::fault(
+            subject,
+            format!("{key}: no interface has {ip}"),
+            format!(
+                "{enter}ip address add {ip}/24 dev INTERFACE, or write an address of this machine"
+            ),
+        )
+    })
 }
 
 fn tun(config: &Config, has_device: bool) -> Option<Check> {
-    if config.upf.n6.mode == N6Mode::None {
+    if !uses_n6(config) {
         return None;
     }
     Some(match has_device {
@@ -223,10 +278,18 @@ fn forwarding(config: &Config, setting: &str) -> Check {
     match (is_needed, setting.trim()) {
         (false, _) => Check::good("forwarding", "upf.n6.mode needs none"),
         (true, "1") => Check::good("forwarding", "on"),
+        (true, "") => Check::note(
+            "forwarding",
+            "unknown: the network namespace of N6 cannot be entered",
+            "run `martlet doctor` as root",
+        ),
         (true, _) => Check::note(
             "forwarding",
             "off: the core turns it on at its start, if it may write /proc/sys",
-            "sysctl -w net.ipv4.ip_forward=1, and a file in /etc/sysctl.d to keep it",
+            format!(
+                "{}sysctl -w net.ipv4.ip_forward=1, and a file in /etc/sysctl.d to keep it",
+                enter(config.upf.n6.netns.as_deref())
+            ),
         ),
     }
 }
@@ -256,11 +319,20 @@ fn output_of(
     })
 }
 
+/// What runs a command in a network namespace.
+fn enter(netns: Option<&str>) -> String {
+    netns.map_or_else(String::new, |name| format!("ip netns exec {name} "))
+}
+
+/// The line of `ip -o address` with an address.
+fn line_of(text: &str, ip: IpAddr) -> Option<&str> {
+    text.lines().find(|line| line.contains(&format!(" {ip}/")))
+}
+
 /// The interface with an address.
 fn interface_of(netns: Option<&str>, ip: IpAddr) -> Option<String> {
     let text = output_of(netns, "ip", &["-o", "address"])?.ok()?;
-    let line = text.lines().find(|line| line.contains(&format!(" {ip}/")))?;
-    line.split_whitespace().nth(1).map(str::to_string)
+    line_of(&text, ip)?.split_whitespace().nth(1).map(str::to_string)
 }
 
 /// Outer headers of a packet on N3: IPv4 20 or IPv6 40, UDP 8, GTP-U with the PDU session container
@@ -268,12 +340,18 @@ fn interface_of(netns: Option<&str>, ip: IpAddr) -> Option<String> {
 const TUNNEL_BYTES: u32 = 64;
 
 fn mtu(config: &Config) -> Option<Check> {
-    let interface = interface_of(None, config.upf.n3.address.ip())?;
-    let mtu = read(&format!("/sys/class/net/{interface}/mtu")).trim().parse().ok()?;
-    Some(fitting_mtu(&interface, mtu, u32::from(config.upf.n6.mtu)))
+    if !starts(config, "upf") {
+        return None;
+    }
+    let n3 = &config.upf.n3;
+    let netns = n3.netns.as_deref();
+    let interface = interface_of(netns, n3.address.ip())?;
+    let link = output_of(netns, "ip", &["-o", "link", "show", "dev", &interface])?.ok()?;
+    let mtu = link.split_once(" mtu ")?.1.split_whitespace().next()?.parse().ok()?;
+    Some(fitting_mtu(netns, &interface, mtu, u32::from(config.upf.n6.mtu)))
 }
 
-fn fitting_mtu(interface: &str, mtu: u32, inner: u32) -> Check {
+fn fitting_mtu(netns: Option<&str>, interface: &str, mtu: u32, inner: u32) -> Check {
     match mtu >= inner + TUNNEL_BYTES {
         true => Check::good("MTU", format!("{interface} has {mtu}, and UEs use {inner}")),
         false => Check::fault(
@@ -283,7 +361,8 @@ fn fitting_mtu(interface: &str, mtu: u32, inner: u32) -> Check {
                  not fit"
             ),
             format!(
-                "ip link set {interface} mtu {}, or write {} as upf.n6.mtu and smf.dnns[].mtu",
+                "{}ip link set {interface} mtu {}, or write {} as upf.n6.mtu and smf.dnns[].mtu",
+                enter(netns),
                 inner + TUNNEL_BYTES,
                 mtu.saturating_sub(TUNNEL_BYTES)
             ),
@@ -296,17 +375,21 @@ fn offload(config: &Config) -> Option<Check> {
     if !uses_bpf(config) {
         return None;
     }
+    let netns = config.upf.n3.netns.as_deref();
     let interface = match config.upf.xdp.interfaces.first() {
         Some(interface) => interface.clone(),
-        None => interface_of(None, config.upf.n3.address.ip())?,
+        None => interface_of(netns, config.upf.n3.address.ip())?,
     };
-    let features = Command::new("ethtool").args(["-k", &interface]).output();
-    let driver = Command::new("ethtool").args(["-i", &interface]).output();
-    let (Ok(features), Ok(driver)) = (features, driver) else {
-        return Some(Check::note("GRO", "unknown without ethtool", "apt-get install ethtool"));
+    let ask = |option| output_of(netns, "ethtool", &[option, &interface]).and_then(Result::ok);
+    let Some(features) = ask("-k") else {
+        return Some(Check::note(
+            "GRO",
+            format!("unknown: `ethtool -k {interface}` does not work"),
+            "apt-get install ethtool, and run `martlet doctor` as root",
+        ));
     };
-    let text = |output: std::process::Output| String::from_utf8_lossy(&output.stdout).into_owned();
-    Some(generic_receive_offload(&interface, &text(driver), &text(features)))
+    let driver = ask("-i").unwrap_or_default();
+    Some(generic_receive_offload(&interface, &driver, &features))
 }
 
 fn generic_receive_offload(interface: &str, driver: &str, features: &str) -> Check {
@@ -349,7 +432,8 @@ fn clock(answer: &str) -> Check {
 fn huge_pages(config: &Config, meminfo: &str) -> Option<Check> {
     let uses_dpdk = config.upf.datapath == DatapathChoice::Switch
         && config.upf.switch.run.is_some()
-        && config.upf.switch.engine == SwitchEngine::Swx;
+        && config.upf.switch.engine == SwitchEngine::Swx
+        && starts(config, "upf");
     if !config.fabric.huge_pages && !uses_dpdk {
         return None;
     }
@@ -373,7 +457,7 @@ fn huge_pages(config: &Config, meminfo: &str) -> Option<Check> {
 fn locked_memory(config: &Config, limits: &str) -> Check {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
     let limit = line.and_then(|line| line.split_whitespace().next()).unwrap_or("unknown");
-    let is_needed = config.lmf.user_plane.realtime.lock_memory;
+    let is_needed = config.lmf.user_plane.realtime.lock_memory && starts(config, "lmf");
     match limit.parse::<u64>() {
         Ok(bytes) if is_needed && bytes < 256 << 20 => Check::fault(
             "memlock",
@@ -437,7 +521,7 @@ mod tests {
             kernel(&xdp, "5.10.0-9-amd64\n"),
             capabilities(&xdp, "CapEff:\t0000000000000000\n"),
             addresses(&xdp).remove(0),
-            fitting_mtu("eth0", 1400, 1400),
+            fitting_mtu(None, "eth0", 1400, 1400),
             veth,
             locked_memory(&xdp, memory),
             bpf_file_system(&xdp, "proc /proc proc rw 0 0\n").unwrap(),
@@ -478,7 +562,7 @@ mod tests {
         for check in [
             kernel(&xdp, "6.12.3\n"),
             capabilities(&xdp, "CapEff:\t000001ffffffffff\n"),
-            fitting_mtu("eth0", 1500, 1400),
+            fitting_mtu(None, "eth0", 1500, 1400),
             generic_receive_offload("v0", "driver: veth\n", gro),
             generic_receive_offload("eth0", "driver: virtio_net\n", ""),
             forwarding(&xdp, "1\n"),
@@ -495,5 +579,35 @@ mod tests {
         assert_eq!(tun(&none, false), None);
         assert_eq!(forwarding(&none, "0\n").grade, Grade::Good);
         assert_eq!(huge_pages(&xdp, ""), None);
+    }
+
+    #[test]
+    fn what_external_functions_need_is_not_checked() {
+        let external = config(|config| {
+            config.upf.datapath = DatapathChoice::Xdp;
+            config.amf.n2.bind = vec!["203.0.113.9".parse().unwrap()];
+            config.upf.n3.address = "203.0.113.9:2152".parse().unwrap();
+            config.sbi.external = vec!["amf".into(), "upf".into()];
+        });
+        assert!(addresses(&external).is_empty());
+        assert_eq!((mtu(&external), tun(&external, false), offload(&external)), (None, None, None));
+        assert_eq!(kernel(&external, "5.10.0\n").grade, Grade::Good);
+        assert_eq!(capabilities(&external, "CapEff:\t0000000000000000\n").grade, Grade::Good);
+        let amf_alone = config(|config| {
+            config.amf.n2.bind = vec!["203.0.113.9".parse().unwrap()];
+            config.upf.n3.address = "203.0.113.9:2152".parse().unwrap();
+            config.sbi.external = vec!["upf".into()];
+        });
+        let found = addresses(&amf_alone);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].text.starts_with("amf.n2.bind"), "{found:?}");
+    }
+
+    #[test]
+    fn a_network_namespace_that_does_not_exist_is_a_fault() {
+        let absent = config(|config| config.upf.n3.netns = Some("martlet-nowhere".into()));
+        let found = addresses(&absent);
+        assert_eq!((found.len(), found[0].grade), (1, Grade::Fault), "{found:?}");
+        assert!(found[0].remedy.starts_with("ip netns add martlet-nowhere"), "{found:?}");
     }
 }
