@@ -6,6 +6,7 @@ use crate::runtime;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hyper::Method;
+use martlet_oam::UeFilter;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -66,9 +67,9 @@ pub struct TraceArgs {
     /// Also show forwarded packets
     #[arg(long)]
     all: bool,
-    /// Only packets of a UE, by its address
+    /// Only packets of a UE, by its address, or the IPv6 prefix of its session
     #[arg(long)]
-    ue: Option<String>,
+    ue: Option<UeFilter>,
     /// Only packets dropped for these reasons, such as gate,rate
     #[arg(long, value_delimiter = ',')]
     reason: Vec<String>,
@@ -231,7 +232,7 @@ async fn trace_over_api(api: &Api, args: &TraceArgs, shown: &mut Shown<'_>) -> R
             is_done = line["packet"].is_object() && !shown.packet(&line["packet"]);
             !is_done
         };
-        let body = json!({"forwarded": args.all, "ue": args.ue});
+        let body = json!({"forwarded": args.all, "ue": args.ue.map(|ue| ue.to_string())});
         let traced = api.lines("/traces/live", &body, each).await;
         traced.context("the trace ended")?;
     }
@@ -260,21 +261,8 @@ impl TraceArgs {
         let reason = packet["reason"].as_str();
         let by_reason = self.reason.is_empty()
             || reason.is_some_and(|r| self.reason.iter().any(|wanted| wanted == r));
-        let mut ue = packet["ue"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let text = packet["packet"].as_str().unwrap_or_default();
-        by_reason
-            && self
-                .ue
-                .as_ref()
-                .is_none_or(|wanted| ue.any(|ue| ue == wanted) || mentions(text, wanted))
+        by_reason && self.ue.is_none_or(|ue| ue.selects(packet))
     }
-}
-
-/// Whether a text contains an address as a whole, not as the prefix of another.
-fn mentions(text: &str, address: &str) -> bool {
-    text.split(|c: char| !(c.is_ascii_hexdigit() || c == '.' || c == ':')).any(|word| {
-        word == address || word.strip_prefix(address).is_some_and(|rest| rest.starts_with(':'))
-    })
 }
 
 /// A packet on one line.
@@ -316,12 +304,5 @@ mod tests {
         let expected = "1.500000 dropped gate: the gate of QER 1 is closed [session 0x01 PDR 1 \
                         FAR 2 QER 1] UDP 10.45.0.2:1 > 10.98.0.2:2, 29 bytes";
         assert_eq!(line(&packet), expected);
-    }
-
-    #[test]
-    fn an_address_is_matched_as_a_whole() {
-        let text = "UDP 10.45.0.2:9000 > 10.98.0.2:7000, 29 bytes";
-        assert!(mentions(text, "10.45.0.2") && mentions(text, "10.98.0.2"));
-        assert!(!mentions(text, "10.45.0.20") && !mentions(text, "10.45.0"));
     }
 }

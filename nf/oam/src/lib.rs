@@ -18,6 +18,7 @@
 //! | [`monitor`] | figures of the core, alarms, and events from their differences |
 //! | [`core_status`] | the parts of a core's status |
 //! | [`traffic`] | rates by UPF, gNB and data network |
+//! | [`UeFilter`] | selects the traced packets of a UE |
 //! | [`server`] | the unix socket, and TCP with or without TLS |
 //!
 //! # Errors
@@ -62,6 +63,7 @@ mod state;
 mod subscriber_groups;
 mod throttle;
 pub mod traffic;
+mod ue_filter;
 
 pub use access_error::AccessError;
 pub use config::ApiConfig;
@@ -71,3 +73,4 @@ pub use core_access::{
     ImportedSubscribers,
 };
 pub use state::{Oam, StartError};
+pub use ue_filter::{NoUeAddress, UeFilter};

@@ -1,5 +1,5 @@
 //! A trace of the user plane that lasts as long as its reader is connected.
-use super::user_plane::is_of;
+use super::user_plane::ue_filter;
 use crate::caller::Caller;
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
@@ -33,7 +33,7 @@ pub struct LiveTraceRequest {
     /// Whether forwarded packets are shown, too.
     #[serde(default)]
     forwarded: bool,
-    /// Only packets of a UE with this address.
+    /// Only packets of a UE with this address, or this IPv6 prefix of 64 bits.
     #[serde(default)]
     ue: Option<String>,
 }
@@ -58,47 +58,45 @@ pub async fn trace(
     caller: Caller,
     Body(request): Body<LiveTraceRequest>,
 ) -> Result<Response, Failure> {
+    let ue = ue_filter(request.ue.as_deref())?;
     let question = if request.forwarded { "upf/trace/all" } else { "upf/trace" };
     // The first request starts the trace, so its answer has no packets.
     oam.core.ask("upf", question.into()).await?;
-    let target = request.ue.clone().unwrap_or_else(|| "all UEs".into());
+    let target = request.ue.unwrap_or_else(|| "all UEs".into());
     let after = json!({"forwarded": request.forwarded});
     oam.record(&caller, "trace.start", target, Value::Null, after).await?;
     let start = Instant::now();
     // Reports to the reader at once that the trace runs.
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"{}\n"))]);
     let state = (oam, caller, start, start + RECHECK);
-    let rest = stream::unfold(state, move |(oam, caller, mut sent, mut recheck)| {
-        let ue = request.ue.clone();
-        async move {
-            while start.elapsed() < LONGEST {
-                tokio::time::sleep(INTERVAL).await;
-                if recheck <= Instant::now() {
-                    recheck = Instant::now() + RECHECK;
-                    if !may_read(&oam, &caller).await {
-                        return None;
-                    }
-                }
-                let batch = oam.core.ask("upf", question.into()).await.ok()?;
-                let mut lines = String::new();
-                for packet in batch["packets"].as_array().into_iter().flatten() {
-                    if ue.as_ref().is_none_or(|ue| is_of(packet, ue)) {
-                        lines += &format!("{}\n", json!({"packet": packet}));
-                    }
-                }
-                if let Some(missed @ 1..) = batch["missed"].as_u64() {
-                    lines += &format!("{{\"missed\":{missed}}}\n");
-                }
-                if lines.is_empty() && sent.elapsed() >= KEEP_ALIVE {
-                    lines += "{}\n";
-                }
-                if !lines.is_empty() {
-                    sent = Instant::now();
-                    return Some((Ok(Bytes::from(lines)), (oam, caller, sent, recheck)));
+    let rest = stream::unfold(state, move |(oam, caller, mut sent, mut recheck)| async move {
+        while start.elapsed() < LONGEST {
+            tokio::time::sleep(INTERVAL).await;
+            if recheck <= Instant::now() {
+                recheck = Instant::now() + RECHECK;
+                if !may_read(&oam, &caller).await {
+                    return None;
                 }
             }
-            None
+            let batch = oam.core.ask("upf", question.into()).await.ok()?;
+            let mut lines = String::new();
+            for packet in batch["packets"].as_array().into_iter().flatten() {
+                if ue.is_none_or(|ue| ue.selects(packet)) {
+                    lines += &format!("{}\n", json!({"packet": packet}));
+                }
+            }
+            if let Some(missed @ 1..) = batch["missed"].as_u64() {
+                lines += &format!("{{\"missed\":{missed}}}\n");
+            }
+            if lines.is_empty() && sent.elapsed() >= KEEP_ALIVE {
+                lines += "{}\n";
+            }
+            if !lines.is_empty() {
+                sent = Instant::now();
+                return Some((Ok(Bytes::from(lines)), (oam, caller, sent, recheck)));
+            }
         }
+        None
     });
     let body = ResponseBody::from_stream(futures_util::StreamExt::chain(first, rest));
     let mut response = body.into_response();

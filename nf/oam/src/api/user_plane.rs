@@ -7,6 +7,7 @@ use crate::page::{self, Body};
 use crate::problem::{Failure, ProblemDetails};
 use crate::resource_path::segment;
 use crate::state::Oam;
+use crate::ue_filter::{NoUeAddress, UeFilter};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -33,7 +34,7 @@ pub struct TraceRequest {
     /// Whether forwarded packets are shown, too.
     #[serde(default)]
     forwarded: bool,
-    /// Only packets of a UE with this address.
+    /// Only packets of a UE with this address, or this IPv6 prefix of 64 bits.
     #[serde(default)]
     ue: Option<String>,
 }
@@ -179,6 +180,7 @@ pub async fn trace(
     if !(1..=600).contains(&request.seconds) {
         return Err(Failure::field("seconds", "out of range", "write 1 to 600"));
     }
+    let ue = ue_filter(request.ue.as_deref())?;
     let (shared, total) = (oam.clone(), Some(request.seconds));
     oam.record(
         &caller,
@@ -189,24 +191,25 @@ pub async fn trace(
     )
     .await?;
     let job = oam.jobs.start("trace", &caller.name, total, |running| async move {
-        traced(&shared, request, running).await
+        traced(&shared, request, ue, running).await
     })?;
     Ok((StatusCode::ACCEPTED, Json(job)))
 }
 
-/// Whether a traced packet is of the UE with this address: by its session, or, if it has none, by
-/// the addresses in the packet.
-pub(super) fn is_of(packet: &Value, ue: &str) -> bool {
-    let mut addresses = packet["ue"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let text = packet["packet"].as_str().unwrap_or_default();
-    let mut words = text.split(|c: char| !(c.is_ascii_hexdigit() || c == '.' || c == ':'));
-    // A whole address, with a port or not, and not the beginning of another one.
-    let is_same =
-        |word: &str| word == ue || word.strip_prefix(ue).is_some_and(|rest| rest.starts_with(':'));
-    addresses.any(|address| address.split('/').next() == Some(ue)) || words.any(is_same)
+/// The packets that a request for a trace wants.
+pub(super) fn ue_filter(ue: Option<&str>) -> Result<Option<UeFilter>, Failure> {
+    let remedy = "write such as 10.45.0.2, fd45:0:0:1::7 or fd45:0:0:1::/64";
+    ue.map(str::parse::<UeFilter>)
+        .transpose()
+        .map_err(|error: NoUeAddress| Failure::field("ue", error.to_string(), remedy))
 }
 
-async fn traced(oam: &Oam, request: TraceRequest, running: Running) -> Result<Value, Failure> {
+async fn traced(
+    oam: &Oam,
+    request: TraceRequest,
+    ue: Option<UeFilter>,
+    running: Running,
+) -> Result<Value, Failure> {
     let question = if request.forwarded { "upf/trace/all" } else { "upf/trace" };
     let start = Instant::now();
     let (mut packets, mut missed) = (Vec::new(), 0);
@@ -214,7 +217,7 @@ async fn traced(oam: &Oam, request: TraceRequest, running: Running) -> Result<Va
         let batch = oam.core.ask("upf", question.into()).await?;
         missed += batch["missed"].as_u64().unwrap_or(0);
         for packet in batch["packets"].as_array().into_iter().flatten() {
-            let is_wanted = request.ue.as_ref().is_none_or(|ue| is_of(packet, ue));
+            let is_wanted = ue.is_none_or(|ue| ue.selects(packet));
             if is_wanted && packets.len() < MAX_PACKETS {
                 oam.events.push("packet", packet);
                 packets.push(packet.clone());
