@@ -189,11 +189,12 @@ fn sim_generate_makes_subscribers_and_programming_files_without_showing_keys() {
         "cards.csv",
         "ICCID,ADM1\n8988211000000000011,11112222\n8988211000000000029,33334444\n",
     );
-    let run = |more: &[&str]| {
+    let run_into = |out: &Path, more: &[&str]| {
         let mut command = Command::new(MARTLET);
-        command.args(["sim", "generate", "--count", "2", "--plmn", "99970", "-o"]).arg(&out);
+        command.args(["sim", "generate", "--count", "2", "--plmn", "99970", "-o"]).arg(out);
         command.args(more).env("MARTLET_CONFIG", folders.config()).output().unwrap()
     };
+    let run = |more: &[&str]| run_into(&out, more);
     let made = run(&["--cards", &cards]);
     assert!(made.status.success(), "{made:?}");
     let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
@@ -217,6 +218,11 @@ fn sim_generate_makes_subscribers_and_programming_files_without_showing_keys() {
     assert!(read("suci.pysim").contains("\"identifier\":1"));
     use std::os::unix::fs::PermissionsExt;
     assert_eq!(std::fs::metadata(&out).unwrap().permissions().mode() & 0o077, 0);
+    // A refusal leaves no folder.
+    let second = folders.0.join("second");
+    let refused = run_into(&second, &[]);
+    assert!(!refused.status.success(), "the subscribers exist: {refused:?}");
+    assert!(!second.exists(), "{refused:?}");
     // The key that was made is one for the configuration.
     std::fs::copy(out.join("home_network_key.yaml"), folders.config()).unwrap();
     assert!(!run(&[]).status.success(), "the folder exists");

@@ -101,11 +101,12 @@ fn generate(args: &GenerateArgs) -> Result<()> {
     std::fs::DirBuilder::new().mode(0o700).create(folder).with_context(|| {
         format!("{}: the folder must not exist, and the one around it must", folder.display())
     })?;
-    if !args.files_only {
-        match args.database.api()? {
-            Some(api) => crate::runtime::block_on(make_batches(&api, args, &mut subscribers))?,
-            None => args.database.add(&subscribers)?,
-        }
+    if !args.files_only
+        && let Err(error) = add(args, &mut subscribers)
+    {
+        // It has no file yet.
+        let _ = std::fs::remove_dir(folder);
+        return Err(error);
     }
     let mut writer = Writer::new(Format::Csv, new_file(folder, "subscribers.csv")?, plmn)?;
     subscribers.iter().try_for_each(|subscriber| writer.write(subscriber))?;
@@ -144,6 +145,14 @@ fn generate(args: &GenerateArgs) -> Result<()> {
         false => println!("The subscribers are in the database."),
     }
     Ok(())
+}
+
+/// Adds the subscribers to the database, with keys of the core if one runs.
+fn add(args: &GenerateArgs, subscribers: &mut [Subscriber]) -> Result<()> {
+    match args.database.api()? {
+        Some(api) => crate::runtime::block_on(make_batches(&api, args, subscribers)),
+        None => args.database.add(subscribers),
+    }
 }
 
 fn subscribers(args: &GenerateArgs, plmn: &str) -> Result<Vec<Subscriber>> {
