@@ -1,6 +1,7 @@
 //! Errors of gNBs and of UE procedures.
 use super::link::LinkError;
 use crate::ue::{Abort, NasRefused, SessionCause, UeConfigError};
+use martlet_ngap::cause::CauseNumber;
 use martlet_sctp::SctpError;
 
 /// Why a gNB did not start.
@@ -26,6 +27,8 @@ pub enum GnbError {
         gnb: String,
         /// The NGAP cause.
         cause: String,
+        /// Its number; `None` for an unreadable or unknown one.
+        number: Option<CauseNumber>,
     },
     /// The AMF did not answer NG SETUP REQUEST.
     #[error("gNB {gnb}: the AMF does not answer NG SETUP REQUEST")]

@@ -58,6 +58,14 @@ pub enum ScenarioError {
     /// NG setup succeeded although the scenario expects a failure.
     #[error("gNB {0}: NG setup succeeded, which was not expected")]
     UnexpectedNgSetup(String),
+    /// NG setup failed otherwise than the scenario expects.
+    #[error("{error}; NG SETUP FAILURE with cause #{expected} was expected")]
+    NotRejected {
+        /// Why it failed.
+        error: GnbError,
+        /// The expected value of the NGAP cause.
+        expected: u8,
+    },
     /// A step names a gNB that never connected.
     #[error("gNB {0} has never been connected")]
     NotConnected(String),

@@ -1,9 +1,10 @@
 //! Waits for the expected answer to a raw message, or checks that there is none.
 use super::ue::{Failure, Outcome};
 use super::value::{Hex, Span};
-use crate::gnb::UeEvent;
+use crate::gnb::{Gnb, UeEvent};
 use crate::ue::Event;
 use bytes::Bytes;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast;
 
@@ -15,7 +16,7 @@ const SILENCE: Duration = Duration::from_millis(300);
 /// The expected answer.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
-    /// Nothing.
+    /// Nothing, while the association lasts.
     Silence,
     /// A message that begins with these bytes.
     Prefix(Vec<u8>),
@@ -36,7 +37,8 @@ impl Answer {
 /// The received messages.
 pub(super) enum Receiver {
     Nas(broadcast::Receiver<UeEvent>),
-    Ngap(broadcast::Receiver<Bytes>),
+    /// Of this gNB.
+    Ngap(Gnb, broadcast::Receiver<Bytes>),
 }
 
 /// A received answer.
@@ -45,6 +47,8 @@ enum Received {
     Message(Bytes),
     /// 5GMM STATUS.
     Status(u8),
+    /// The gNB has lost its association with the AMF: the reason.
+    Lost(Arc<str>),
 }
 
 impl Receiver {
@@ -57,13 +61,19 @@ impl Receiver {
                     UeEvent::Nas(Event::Status { psi: None, cause }) => {
                         Some(Received::Status(cause))
                     }
+                    UeEvent::GnbLost(reason) => Some(Received::Lost(reason)),
                     _ => None,
                 }),
-                Receiver::Ngap(messages) => {
-                    messages.recv().await.map(|message| Some(Received::Message(message)))
-                }
+                Receiver::Ngap(gnb, messages) => tokio::select! {
+                    biased;
+                    message = messages.recv() => message.map(|it| Some(Received::Message(it))),
+                    reason = gnb.lost() => Ok(Some(Received::Lost(reason))),
+                },
             };
             match received {
+                Ok(Some(Received::Lost(reason))) => {
+                    return Err(Failure::from(format!("the association ended: {reason}")));
+                }
                 Ok(Some(received)) => return Ok(received),
                 Ok(None) | Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => {
@@ -105,5 +115,39 @@ pub(super) async fn answer(
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gnb::tests::amf::gnb_and_amf;
+    use crate::ue::tests::network::config;
+
+    #[tokio::test]
+    async fn a_lost_association_is_no_silence() {
+        let within = Some(Span(Duration::from_secs(20)));
+        let (gnb, mut amf) = gnb_and_amf().await;
+        let ue = gnb.new_ue(config()).unwrap();
+        let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
+        registered.unwrap();
+        let nas = Receiver::Nas(ue.subscribe().await.unwrap());
+        let ngap = Receiver::Ngap(gnb.clone(), gnb.subscribe());
+        drop(amf);
+        for receiver in [nas, ngap] {
+            let ended = answer(&Answer::Silence, within, receiver).await;
+            assert!(ended.is_err_and(|failure| failure.text.contains("association ended")));
+        }
+        // A connection that the AMF releases is silence, if no message precedes.
+        let (gnb, mut amf) = gnb_and_amf().await;
+        let ue = gnb.new_ue(config()).unwrap();
+        let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
+        registered.unwrap();
+        let nas = Receiver::Nas(ue.subscribe().await.unwrap());
+        let command = amf.release_command();
+        amf.send(command).await;
+        ue.wait_idle().await.unwrap();
+        let shortly = Some(Span(Duration::from_millis(1)));
+        assert!(answer(&Answer::Silence, shortly, nas).await.is_ok());
     }
 }

@@ -229,7 +229,8 @@ pub enum Expect {
     /// Success.
     #[default]
     Ok,
-    /// A reject with this 5GMM or 5GSM cause.
+    /// A reject by the core with this 5GMM or 5GSM cause; for NG setup, with this value of the NGAP
+    /// cause in its group.
     Rejected(u8),
     /// Any failure.
     Failed,

@@ -7,7 +7,7 @@ use super::file::{
 use super::ping::ping;
 use super::report::{ProcedureReport, Report, StepReport};
 use super::ue::{Failure, Outcome, ScenarioUe};
-use crate::gnb::Gnb;
+use crate::gnb::{Gnb, GnbError};
 use crate::positioning::Positioning;
 use crate::sample::{Sample, Samples};
 use crate::ue::RegistrationType;
@@ -111,8 +111,7 @@ impl Player {
             let connected = Gnb::connect_with(section.config(), self.samples.clone()).await;
             match (connected, section.expect) {
                 (Ok(gnb), Expect::Ok) => drop(self.gnbs.insert(section.name.clone(), gnb)),
-                (Err(_), Expect::Failed | Expect::Rejected(_)) => {}
-                (Err(error), Expect::Ok) => return Err(error.into()),
+                (Err(error), expect) => setup_failed(expect, error)?,
                 (Ok(gnb), _) => {
                     gnb.shutdown().await;
                     return Err(ScenarioError::UnexpectedNgSetup(section.name.clone()));
@@ -378,7 +377,7 @@ impl Player {
         raw: &RawNgap,
     ) -> Result<(), ScenarioError> {
         let gnb = self.gnb(&raw.gnb)?;
-        let receiver = Receiver::Ngap(gnb.subscribe());
+        let receiver = Receiver::Ngap(gnb.clone(), gnb.subscribe());
         let outcome = match gnb.send_raw_ngap(raw.stream, raw.hex.0.clone()).await {
             Err(error) => Err(Failure::from(error.to_string())),
             Ok(()) => answer(&Answer::of(&raw.answer, None), raw.within, receiver).await,
@@ -541,6 +540,20 @@ fn seconds(span: Duration) -> String {
     span.as_secs().max(1).to_string()
 }
 
+/// Whether a failed NG setup is as expected: a timeout or a lost connection is no reject.
+fn setup_failed(expect: Expect, error: GnbError) -> Result<(), ScenarioError> {
+    match (expect, error) {
+        (Expect::Failed, _) => Ok(()),
+        (Expect::Ok, error) => Err(error.into()),
+        (Expect::Rejected(cause), GnbError::SetupRefused { number: Some(number), .. })
+            if number.value == u32::from(cause) =>
+        {
+            Ok(())
+        }
+        (Expect::Rejected(expected), error) => Err(ScenarioError::NotRejected { error, expected }),
+    }
+}
+
 /// The failure, if the outcome is unexpected.
 fn unexpected(expect: Expect, outcome: Outcome) -> Option<Failure> {
     match (expect, outcome) {
@@ -554,5 +567,39 @@ fn unexpected(expect: Expect, outcome: Outcome) -> Option<Failure> {
         (Expect::Rejected(cause), Ok(())) => {
             Some(format!("succeeded, where cause #{cause} was expected").into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gnb::UeError;
+    use crate::ue::Abort;
+    use martlet_ngap::cause::CauseNumber;
+
+    #[test]
+    fn only_ng_setup_failure_with_the_cause_is_the_expected_reject() {
+        // Miscellaneous: unknown PLMN or SNPN.
+        let number = Some(CauseNumber { group: 4, value: 4 });
+        let refused =
+            |number| GnbError::SetupRefused { gnb: "gnb".into(), cause: "cause".into(), number };
+        let timeout = || GnbError::SetupTimeout { gnb: "gnb".into() };
+        let lost = GnbError::Lost { gnb: "gnb".into(), reason: "aborted".into() };
+        assert!(setup_failed(Expect::Rejected(4), refused(number)).is_ok());
+        for other in [timeout(), lost, refused(None)] {
+            let error = setup_failed(Expect::Rejected(4), other).unwrap_err();
+            assert!(error.to_string().ends_with("cause #4 was expected"), "{error}");
+        }
+        assert!(setup_failed(Expect::Rejected(5), refused(number)).is_err());
+        assert!(setup_failed(Expect::Failed, timeout()).is_ok());
+        assert!(setup_failed(Expect::Ok, timeout()).is_err());
+    }
+
+    #[test]
+    fn a_security_mode_reject_of_the_ue_is_no_reject_by_the_core() {
+        let by_ue = UeError::Aborted(Abort::SecurityModeRejected(23));
+        assert!(unexpected(Expect::Rejected(23), Err(by_ue.into())).is_some());
+        let by_core = UeError::Rejected(23);
+        assert!(unexpected(Expect::Rejected(23), Err(by_core.into())).is_none());
     }
 }

@@ -15,7 +15,12 @@ pub(super) struct Failure {
 
 impl From<UeError> for Failure {
     fn from(error: UeError) -> Self {
-        Failure { cause: error.cause(), text: error.to_string() }
+        // A cause with which the UE itself refused is no reject by the core.
+        let cause = match &error {
+            UeError::Aborted(_) => None,
+            error => error.cause(),
+        };
+        Failure { cause, text: error.to_string() }
     }
 }
 

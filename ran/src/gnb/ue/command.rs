@@ -10,6 +10,7 @@ use crate::ue::{
 use bytes::Bytes;
 use martlet_nas::{Guti, Nas5gsMessage};
 use martlet_ngap::transfer::SecurityOutcome;
+use std::sync::Arc;
 use tokio::sync::{broadcast, oneshot};
 
 /// An event of a UE.
@@ -21,6 +22,8 @@ pub enum UeEvent {
     NasReceived(Bytes),
     /// Its connection was released.
     ConnectionReleased,
+    /// The gNB has lost the association of its connection: the reason.
+    GnbLost(Arc<str>),
 }
 
 /// The state of a UE.

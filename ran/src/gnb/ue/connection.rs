@@ -169,6 +169,7 @@ impl UeContext {
     pub(crate) fn link_lost(&mut self, reason: &str) {
         if let Some(events) = &self.events {
             let _ = events.send(UeEvent::ConnectionReleased);
+            let _ = events.send(UeEvent::GnbLost(reason.into()));
         }
         let error = UeError::GnbLost(reason.to_owned());
         self.abort_handover(error.clone());

@@ -2,6 +2,7 @@
 use crate::gnb::error::GnbError;
 use crate::gnb::node::{AmfInfo, Gnb};
 use crate::sample::Procedure;
+use martlet_ngap::cause::{self, CauseNumber};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{NgapPduKind, build_ngap, extract_ngap_ies, helpers};
 use std::time::Instant;
@@ -39,7 +40,8 @@ pub(crate) async fn run(gnb: &Gnb) -> Result<AmfInfo, GnbError> {
             Ok(info)
         }
         NgapPduKind::Unsuccessful_NGSetup => {
-            let cause = read_failure(&pdu).unwrap_or_else(|e| format!("unreadable: {e}"));
+            let (cause, number) =
+                read_failure(&pdu).unwrap_or_else(|e| (format!("unreadable: {e}"), None));
             gnb.record(
                 Procedure::NgSetup,
                 config.name.as_str().into(),
@@ -48,7 +50,7 @@ pub(crate) async fn run(gnb: &Gnb) -> Result<AmfInfo, GnbError> {
                 received.saturating_duration_since(start),
                 Some(cause.clone()),
             );
-            Err(GnbError::SetupRefused { gnb: name(), cause })
+            Err(GnbError::SetupRefused { gnb: name(), cause, number })
         }
         other => Err(lost(format!("{other:?} instead of an answer to NG setup"))),
     }
@@ -85,7 +87,7 @@ fn read_response(pdu: &NGAP_PDU) -> Result<AmfInfo, martlet_ngap::Error> {
     Ok(AmfInfo { name, capacity, sets, guamis })
 }
 
-fn read_failure(pdu: &NGAP_PDU) -> Result<String, martlet_ngap::Error> {
-    extract_ngap_ies!(pdu, NGSetupFailure, req cause: Cause = Cause(cause) => cause,);
-    Ok(format!("{cause:?}"))
+fn read_failure(pdu: &NGAP_PDU) -> Result<(String, Option<CauseNumber>), martlet_ngap::Error> {
+    extract_ngap_ies!(pdu, NGSetupFailure, req why: Cause = Cause(cause) => cause,);
+    Ok((format!("{why:?}"), cause::number(&why)))
 }
