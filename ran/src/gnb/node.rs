@@ -41,6 +41,17 @@ impl Downlink {
     pub(super) fn amf_id(&self) -> Option<u64> {
         amf_ue_ngap_id(&self.pdu)
     }
+
+    /// RAN UE NGAP ID of the message.
+    pub(super) fn ran_id(&self) -> Option<u32> {
+        if let Some(Ok(id)) = self.pdu.ie::<ie::RAN_UE_NGAP_ID>() {
+            return Some(id.0);
+        }
+        match self.pdu.ie::<ie::UE_NGAP_IDs>() {
+            Some(Ok(UENGAPIDs::uE_NGAP_ID_pair(pair))) => Some(pair.ran_ue_ngap_id.0),
+            _ => None,
+        }
+    }
 }
 
 /// AMF UE NGAP ID of a message.

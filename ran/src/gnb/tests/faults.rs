@@ -1,12 +1,12 @@
 //! Faults of the AMF, and invalid messages that a test sends.
 use super::amf::*;
-use crate::gnb::{GnbError, UeError};
+use crate::gnb::{GnbError, UeError, UeEvent};
 use crate::ue::tests::network::config as ue_config;
 use crate::ue::{Abort, MmState, NasRefused, PduSessionRequest};
 use martlet_nas::*;
 use martlet_ngap::NgapPduKind as Kind;
-use martlet_ngap::build_ngap;
 use martlet_ngap::ngap::*;
+use martlet_ngap::{build_ngap, ie};
 
 #[tokio::test]
 async fn a_rejected_ng_setup_reports_the_cause() {
@@ -83,6 +83,35 @@ async fn messages_for_unknown_ues_and_invalid_messages_get_an_error_indication()
     let (_, pdu) = amf.next().await;
     assert_eq!(error_cause(&pdu), Cause::protocol(CauseProtocol::abstract_syntax_error_reject));
     assert_eq!(gnb.error_indications(), 0);
+}
+
+#[tokio::test]
+async fn another_amf_ue_ngap_id_gets_an_error_indication_and_ends_the_connection() {
+    for releases in [false, true] {
+        let (gnb, mut amf) = gnb_and_amf().await;
+        let ue = gnb.new_ue(ue_config()).unwrap();
+        let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
+        registered.unwrap();
+        let mut events = ue.subscribe().await.unwrap();
+        amf.amf_id += 1;
+        match releases {
+            true => {
+                let command = amf.release_command();
+                amf.send(command).await;
+            }
+            false => amf.downlink_nas(vec![0x7e, 0, 0x55]).await,
+        }
+        let (kind, pdu) = amf.next().await;
+        assert_eq!(kind, Kind::Initiating_ErrorIndication);
+        let inconsistent = CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID;
+        assert_eq!(error_cause(&pdu), Cause::radioNetwork(inconsistent));
+        let amf_id = pdu.ie::<ie::AMF_UE_NGAP_ID>().unwrap().unwrap().0;
+        let ran_id = pdu.ie::<ie::RAN_UE_NGAP_ID>().unwrap().unwrap().0;
+        assert_eq!((amf_id, ran_id), (amf.amf_id, amf.ran_id));
+        ue.wait_idle().await.unwrap();
+        // The UE did not get the message.
+        assert_eq!(events.try_recv().unwrap(), UeEvent::ConnectionReleased);
+    }
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ use crate::ue::{Action, UeNas};
 use crate::user_plane::Interface;
 use bytes::Bytes;
 use martlet_ngap::NgapPduKind as Kind;
-use martlet_ngap::ngap::{Cause, CauseProtocol, NGAP_PDU};
+use martlet_ngap::ngap::{Cause, CauseProtocol, CauseRadioNetwork, NGAP_PDU};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
@@ -46,6 +46,8 @@ enum AddressedContext {
     Serving,
     Target,
     Source,
+    /// None: the message has the identifiers of no connection of the UE.
+    Unknown(CauseRadioNetwork),
 }
 
 impl UeContext {
@@ -120,6 +122,9 @@ impl UeContext {
                         handover_resource_allocation::downlink(self, *downlink).await
                     }
                     AddressedContext::Source => source_release::downlink(self, *downlink).await,
+                    AddressedContext::Unknown(cause) => {
+                        self.unknown_connection(&downlink, cause).await
+                    }
                 }
                 self.send_waiting_nas().await;
             }
@@ -307,13 +312,49 @@ impl UeContext {
         }
         let amf_id = downlink.amf_id();
         let is = |id: Option<u64>| amf_id.is_some() && id == amf_id;
-        let target = self.handover.as_ref().and_then(|handover| handover.at_target.as_ref());
+        let handover = self.handover.as_ref().filter(|it| it.target.is(&downlink.gnb));
+        let target = handover.and_then(|handover| handover.at_target.as_ref());
         if self.left.iter().any(|s| is(s.connection.amf_id) && s.gnb.is(&downlink.gnb)) {
             AddressedContext::Source
         } else if target.is_some_and(|target| is(target.connection.amf_id)) {
             AddressedContext::Target
         } else {
-            AddressedContext::Serving
+            self.wrong_id(downlink).map_or(AddressedContext::Serving, AddressedContext::Unknown)
+        }
+    }
+
+    /// Which identifier of a message is not that of the UE's connection.
+    fn wrong_id(&self, downlink: &Downlink) -> Option<CauseRadioNetwork> {
+        let connected = self.connection.ran_id.filter(|_| !downlink.gnb.ignores_unknown_ues())?;
+        if downlink.ran_id().is_some_and(|ran_id| ran_id != connected) {
+            return Some(CauseRadioNetwork::unknown_local_UE_NGAP_ID);
+        }
+        // After a path switch, or in place of another AMF, the AMF may assign another identifier.
+        let assigns = matches!(
+            downlink.pdu.kind(),
+            Kind::Successful_PathSwitchRequest | Kind::Unsuccessful_PathSwitchRequest
+        ) || downlink.pdu.ie::<martlet_ngap::ie::OldAMF>().is_some();
+        let differs =
+            downlink.amf_id().zip(self.connection.amf_id).is_some_and(|(id, known)| id != known);
+        (differs && !assigns).then_some(CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID)
+    }
+
+    /// The AMF names a connection that does not exist: ERROR INDICATION, and the release of the
+    /// connection that has one of the identifiers (TS 38.413, 10.6).
+    async fn unknown_connection(&mut self, downlink: &Downlink, cause: CauseRadioNetwork) {
+        let (amf_id, ran_id) = (downlink.amf_id(), downlink.ran_id());
+        tracing::warn!(
+            supi = %self.supi,
+            gnb = downlink.gnb.name(),
+            kind = ?downlink.pdu.kind(),
+            amf_id,
+            ran_id,
+            "NGAP message for an unknown connection"
+        );
+        let ids = (amf_id, ran_id);
+        error_indication::send(&downlink.gnb, Cause::radioNetwork(cause), ids).await;
+        if downlink.gnb.is(&self.gnb) && ran_id.is_some() && ran_id == self.connection.ran_id {
+            self.released();
         }
     }
 }
