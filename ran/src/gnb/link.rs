@@ -92,12 +92,21 @@ impl N2Link {
         }
     }
 
-    /// The next PDU; `Ok(None)` after a graceful shutdown.
+    /// The next PDU; `Ok(None)` after a graceful shutdown. Messages with another payload protocol
+    /// identifier than NGAP's are dropped (TS 38.412, 7).
     pub async fn recv(&self) -> Result<Option<N2Message>, LinkError> {
         match self {
-            N2Link::Sctp(association) => {
-                Ok(association.recv().await?.map(|m| N2Message { stream: m.stream, data: m.data }))
-            }
+            N2Link::Sctp(association) => loop {
+                let Some(message) = association.recv().await? else { return Ok(None) };
+                if message.ppid == PPID_NGAP {
+                    return Ok(Some(N2Message { stream: message.stream, data: message.data }));
+                }
+                tracing::warn!(
+                    amf = %association.peer_addr(),
+                    ppid = message.ppid,
+                    "message dropped: not NGAP"
+                );
+            },
             N2Link::Local(link) => Ok(link.from_amf.lock().await.recv().await),
         }
     }
@@ -150,4 +159,34 @@ fn shared_stack(choice: martlet_sctp::StackChoice) -> Result<SctpStack, SctpErro
         }
         Ok(stack)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gnb::tests::amf::config;
+    use martlet_sctp::StackChoice;
+    use std::net::IpAddr;
+
+    #[tokio::test]
+    async fn messages_of_other_protocols_are_dropped() {
+        let stack = match SctpStack::open(StackChoice::Auto) {
+            Ok(stack) => stack,
+            Err(error) => {
+                eprintln!("SKIPPED: {error}");
+                return;
+            }
+        };
+        let amf = IpAddr::from([127, 77, 11, 5]);
+        let listener = stack.listen(&[amf], 38412, &Options::default()).await.expect("a listener");
+        let mut config = config();
+        config.amf = (amf, 38412).into();
+        config.n2_local = Some(IpAddr::from([127, 77, 11, 2]));
+        let (link, association) = tokio::join!(N2Link::connect(&config), listener.accept());
+        let (link, association) = (link.expect("a link"), association.expect("an association"));
+        association.send(1, 0, "no identifier".into()).await.unwrap();
+        association.send(1, PPID_NGAP, "NGAP".into()).await.unwrap();
+        let received = link.recv().await.unwrap().expect("a message");
+        assert_eq!((received.stream, &received.data[..]), (1, &b"NGAP"[..]));
+    }
 }
