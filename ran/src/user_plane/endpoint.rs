@@ -29,6 +29,8 @@ const BURST: usize = 64;
 pub struct Counters {
     /// G-PDUs for a TEID that does not exist.
     pub unknown_teid: AtomicU64,
+    /// G-PDUs of a QoS flow that the session does not have; they are delivered.
+    pub unknown_qfi: AtomicU64,
     /// Error indications from UPFs.
     pub error_indications: AtomicU64,
     /// Datagrams that are not GTP-U.
@@ -270,8 +272,14 @@ impl Shared {
         for index in 0..count {
             let Some((datagram, from)) = incoming.datagram(index) else { continue };
             match martlet_gtpu::decode(datagram) {
-                Ok(Message::GPdu(GPdu { teid, payload, .. })) => {
+                Ok(Message::GPdu(GPdu { teid, container, payload, .. })) => {
                     let port = self.read().by_teid.get(&teid).cloned();
+                    // The source of a handover has forwarded packets in a flow of its own.
+                    if let (Some((port, false)), Some(container)) = (&port, &container)
+                        && !port.has_flow(container.qfi)
+                    {
+                        self.unknown_qfi(teid, container.qfi, from);
+                    }
                     match (port, &mut air) {
                         // The air interface transports packets of served UEs only.
                         (Some((port, _)), Some(air)) if port.is_serving() => {
@@ -311,6 +319,13 @@ impl Shared {
                     self.counters.malformed.fetch_add(1, Ordering::Relaxed);
                 }
             }
+        }
+    }
+
+    /// Counts a packet of a QoS flow that its session does not have. The first one is logged.
+    fn unknown_qfi(&self, teid: u32, qfi: u8, from: SocketAddr) {
+        if self.counters.unknown_qfi.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::warn!(teid, qfi, %from, "G-PDU of a QoS flow that the session does not have");
         }
     }
 

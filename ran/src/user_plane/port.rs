@@ -99,7 +99,8 @@ impl Port {
             tunnel.uplink.address_from(self.shared.local),
             self.shared.peer_port.unwrap_or(GTPU_PORT),
         );
-        let active = Active { peer, teid: tunnel.uplink.teid, qfi: tunnel.qfi, downlink_teid };
+        let Tunnel { uplink, qfi, flows } = tunnel;
+        let active = Active { peer, teid: uplink.teid, qfi, flows, downlink_teid };
         self.state.open(active, &self.shared.socket);
     }
 
@@ -176,7 +177,8 @@ impl Port {
     #[cfg(test)]
     pub(super) fn set_tunnel_only(&self, tunnel: Tunnel) {
         let peer = SocketAddr::new(tunnel.uplink.address_from(self.shared.local), GTPU_PORT);
-        let active = Active { peer, teid: tunnel.uplink.teid, qfi: tunnel.qfi, downlink_teid: 0 };
+        let Tunnel { uplink, qfi, flows } = tunnel;
+        let active = Active { peer, teid: uplink.teid, qfi, flows, downlink_teid: 0 };
         *lock(&self.state.active) = Some(active);
     }
 

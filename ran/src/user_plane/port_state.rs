@@ -13,13 +13,24 @@ use tun_rs::SyncDevice;
 /// Maximum number of uplink packets that wait for a tunnel.
 const MAX_QUEUED: usize = 64;
 
-/// The UPF's end of a tunnel and the QoS flow of uplink packets.
+/// The UPF's end of a tunnel and the QoS flows of its packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tunnel {
     /// The UPF's end.
     pub uplink: GtpTunnel,
-    /// QoS flow identifier.
+    /// QoS flow identifier of uplink packets.
     pub qfi: u8,
+    /// The QoS flows of the session: bit n is that of QFI n.
+    pub flows: u64,
+}
+
+impl Tunnel {
+    /// The tunnel of a session with these QoS flows. Uplink packets are of the first one.
+    pub fn new(uplink: GtpTunnel, qfis: &[u8]) -> Self {
+        let flow = |qfi: &u8| 1u64.checked_shl((*qfi).into()).unwrap_or_default();
+        let flows = qfis.iter().map(flow).fold(0, |flows, flow| flows | flow);
+        Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default(), flows }
+    }
 }
 
 /// An active tunnel.
@@ -28,6 +39,7 @@ pub(super) struct Active {
     pub(super) peer: SocketAddr,
     pub(super) teid: u32,
     pub(super) qfi: u8,
+    pub(super) flows: u64,
     pub(super) downlink_teid: u32,
 }
 
@@ -238,6 +250,12 @@ impl PortState {
         if !delivered {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Whether the session has this QoS flow; true without a tunnel.
+    pub(super) fn has_flow(&self, qfi: u8) -> bool {
+        let flows = lock(&self.active).map(|active| active.flows);
+        flows.is_none_or(|flows| (flows >> (qfi & 0x3f)) & 1 == 1)
     }
 
     /// Whether uplink packets are sent to this TEID.

@@ -42,6 +42,14 @@ fn g_pdu(teid: u32, packet: &[u8]) -> Vec<u8> {
     message
 }
 
+/// A G-PDU with a PDU session container.
+fn g_pdu_of_flow(teid: u32, qfi: u8) -> Vec<u8> {
+    let mut message = vec![0x34, 0xff, 0, 9];
+    message.extend_from_slice(&teid.to_be_bytes());
+    message.extend_from_slice(&[0, 0, 0, 0x85, 1, 0, qfi, 0, 0x45]);
+    message
+}
+
 type Packets = mpsc::Receiver<(u8, Bytes)>;
 
 fn port(user_plane: &UserPlane) -> (Port, Packets, mpsc::Receiver<u8>) {
@@ -54,7 +62,7 @@ fn port(user_plane: &UserPlane) -> (Port, Packets, mpsc::Receiver<u8>) {
 }
 
 fn tunnel(upf: [u8; 4], teid: u32) -> Tunnel {
-    Tunnel { uplink: GtpTunnel::new(IpAddr::from(upf), teid), qfi: 9 }
+    Tunnel::new(GtpTunnel::new(IpAddr::from(upf), teid), &[9])
 }
 
 #[tokio::test]
@@ -172,6 +180,18 @@ async fn echo_requests_unknown_teids_and_end_markers_are_handled() {
     assert_eq!(port.counts().0, 1);
     assert_eq!(user_plane.counters().malformed.load(Ordering::Relaxed), 1);
     assert_eq!(user_plane.counters().error_indications.load(Ordering::Relaxed), 1);
+
+    // Packets of QoS flows that the session does not have are counted: with QFI 9 and 10, and
+    // after a modification.
+    let counted = || user_plane.counters().unknown_qfi.load(Ordering::Relaxed);
+    for (qfis, due) in [(&[9][..], 1), (&[9, 10][..], 1), (&[10, 63][..], 2)] {
+        port.retarget(Tunnel::new(tunnel(upf, 1).uplink, qfis));
+        peer.send(gnb, &g_pdu_of_flow(teid, 9));
+        peer.send(gnb, &g_pdu_of_flow(teid, 10));
+        peer.send(gnb, &[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0]);
+        peer.receive();
+        assert_eq!(counted(), due, "{qfis:?}");
+    }
 
     // The TEID is released with its tunnel.
     port.deactivate();

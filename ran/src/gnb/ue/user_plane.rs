@@ -16,7 +16,7 @@ impl UeContext {
 
     /// Sets up the tunnel of session `psi` to the UPF's end. Returns the gNB's end.
     pub(crate) fn activate(&mut self, psi: u8, uplink: GtpTunnel, qfis: &[u8]) -> GtpTunnel {
-        let tunnel = Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() };
+        let tunnel = Tunnel::new(uplink, qfis);
         let downlink_teid = match self.gnb.user_plane() {
             Some(user_plane) => {
                 if !self.ports.contains_key(&psi) {
@@ -38,7 +38,7 @@ impl UeContext {
             session.uplink = uplink;
             session.qfis = qfis.to_vec();
             if let Some(port) = self.ports.get(&psi) {
-                port.retarget(Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() });
+                port.retarget(Tunnel::new(uplink, qfis));
             }
         }
     }
@@ -74,8 +74,7 @@ impl TargetContext {
             Some(user_plane) => {
                 let port = ue.open_port(user_plane, psi);
                 let forwarding = port.prepare_target(forwarding);
-                let downlink = port
-                    .activate(Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() });
+                let downlink = port.activate(Tunnel::new(uplink, qfis));
                 self.ports.insert(psi, port);
                 (downlink, forwarding)
             }
