@@ -3,29 +3,24 @@ use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 
-/// CPU time and context switches of all threads of a process.
+/// CPU time and context switches of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// CPU time in nanoseconds.
+    /// CPU time in nanoseconds of all threads, also of those that have ended.
     pub cpu_ns: u64,
-    /// Context switches, voluntary and involuntary.
+    /// Context switches, voluntary and involuntary, of the threads that exist: the kernel reports
+    /// none of others.
     pub switches: u64,
 }
 
 impl Usage {
     /// Since the start of the process.
     pub(crate) fn of(pid: u32) -> Self {
-        let mut usage = Usage::default();
+        let mut usage = Usage { cpu_ns: cpu_ns(pid), switches: 0 };
         let threads =
             std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         for thread in threads {
-            let read =
-                |file: &str| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
-            // The first field of schedstat is the time on a CPU, in nanoseconds.
-            let schedstat = read("schedstat");
-            let cpu_ns = schedstat.split(' ').next().and_then(|field| field.parse::<u64>().ok());
-            usage.cpu_ns += cpu_ns.unwrap_or(0);
-            let status = read("status");
+            let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
             let switches = status.lines().filter(|line| line.contains("ctxt_switches:"));
             usage.switches += switches
                 .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
@@ -104,6 +99,19 @@ fn field_kb(pid: u32, file: &str, name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpu_time_of_ended_threads_counts() {
+        let before = Usage::of(std::process::id());
+        let worker = std::thread::spawn(|| {
+            std::hint::black_box((0..3_000_000u64).fold(0, |a, b| a ^ b.wrapping_mul(7)));
+            let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+            time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+        });
+        let of_worker = worker.join().unwrap();
+        let used = Usage::of(std::process::id()).since(&before);
+        assert!(of_worker > 0 && used.cpu_ns >= of_worker, "{used:?}, {of_worker}");
+    }
 
     #[test]
     fn cpu_time_context_switches_and_memory_of_a_process_are_read() {
