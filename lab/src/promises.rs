@@ -385,6 +385,13 @@ fn of(lab: &str) -> impl Iterator<Item = &'static Promise> {
     PROMISES.iter().filter(move |promise| promise.lab == lab)
 }
 
+/// The bound of a promised figure, as the table has it.
+pub(crate) fn bound(lab: &str, figure: &str) -> Option<String> {
+    let mut bounds = of(lab).flat_map(|promise| promise.bounds);
+    let has = |bound: &&Bound| expanded(bound.figures).iter().any(|id| id == figure);
+    bounds.find(has).map(Bound::text)
+}
+
 /// The table for the report of an experiment; empty where none of its figures is promised. Without
 /// `claims` no value is judged.
 pub(crate) fn table(lab: &str, figures: &[Figure], claims: bool) -> String {
@@ -478,6 +485,14 @@ mod tests {
             let is_promised = rows.iter().any(|[what, ..]| what == promise.what);
             assert!(is_promised, "SPECIFICATION.md has no {:?}", promise.what);
         }
+    }
+
+    #[test]
+    fn a_figure_has_the_bound_of_its_promise() {
+        let of_scale = |id: &str| bound("scale", &format!("scale.{id}"));
+        assert_eq!(of_scale("local.registrations").as_deref(), Some("≥ 10000"));
+        assert_eq!(of_scale("fabric.restart_amf").as_deref(), Some("≤ 2"));
+        assert_eq!(of_scale("local.storm_lost"), None);
     }
 
     fn figure(id: &str, value: f64) -> Figure {
