@@ -36,6 +36,11 @@ pub fn median(sample: &[f64]) -> Option<Estimate> {
     quantile(sample, 0.5)
 }
 
+/// A difference that cannot be below 0. NaN, for a missing value, stays: `f64::max` makes it 0.
+pub(crate) fn at_least_zero(difference: f64) -> f64 {
+    if difference < 0.0 { 0.0 } else { difference }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +68,12 @@ mod tests {
             estimate.low <= 0.5 && 0.5 <= estimate.high
         });
         assert!(covered.count() >= 940);
+    }
+
+    #[test]
+    fn a_missing_difference_is_not_zero() {
+        assert_eq!([-1.0, 0.0, 2.0].map(at_least_zero), [0.0, 0.0, 2.0]);
+        assert!(at_least_zero(1.0 - f64::NAN).is_nan());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 use crate::Series;
 use crate::reproduce::Mark;
 use crate::reproduce::results::{Point, Results};
-use crate::stats::{Estimate, median};
+use crate::stats::{Estimate, at_least_zero, median};
 use crate::upf::onboard::same_load::{BOARD_SLOT_S, FULL_LOAD, SLOT};
 use crate::upf::onboard::{BOARD_LOADS, LENGTH, LOADS, steady_temperature};
 use martlet_board::{BoardConfig, SimulatedBoard};
@@ -147,7 +147,7 @@ impl<'a> Study<'a> {
             Some(_) => busy(variant),
             None => {
                 let generator = busy("generator")?.0;
-                Some(each(busy(variant)?, |busy| (busy - generator).max(0.0)))
+                Some(each(busy(variant)?, |busy| at_least_zero(busy - generator)))
             }
         }
     }
@@ -186,14 +186,15 @@ impl<'a> Study<'a> {
         by_slot(self.results, self.over_time, variant, part, 0)
     }
 
-    /// CPU time by slot in per cent, as [`Study::cpu`].
+    /// CPU time by slot in per cent, as [`Study::cpu`]; nothing without the generator's.
     pub(super) fn cpu_by_slot(&self, variant: &str, part: u32) -> Vec<Value> {
         let busy = |variant: &str| by_slot(self.results, self.over_time, variant, part, 1);
         let generator = match self.share {
-            Some(_) => 0.0,
-            None => middle(busy("generator").into_iter().flatten()).unwrap_or(0.0),
+            Some(_) => Some(0.0),
+            None => middle(busy("generator").into_iter().flatten()),
         };
-        let added = |value| each(value, |busy| (busy - generator).max(0.0));
+        let Some(generator) = generator else { return Vec::new() };
+        let added = |value| each(value, |busy| at_least_zero(busy - generator));
         busy(variant).into_iter().flatten().map(added).collect()
     }
 

@@ -14,7 +14,7 @@ mod search;
 
 use super::{FRAMES, SwitchArgs};
 use crate::progress::Progress;
-use crate::stats::median;
+use crate::stats::{at_least_zero, median};
 use crate::upf::links::{DIRECTIONS, Round, Testbed, on_one_cpu, on_two_cpus};
 use crate::upf::{Rules, raise_n3_mtu};
 use crate::{Figure, Output};
@@ -353,7 +353,7 @@ fn write(
         let tester = unloaded.value(output, "latency_whole", "tester", q);
         output.figure(Figure::once(point.id("latency_whole", variant, q), "us", ns / 1000.0));
         if variant != "tester" {
-            let own = (ns / 1000.0 - tester).max(0.0);
+            let own = at_least_zero(ns / 1000.0 - tester);
             output.figure(Figure::once(point.id("latency", variant, q), "us", own));
         }
     }
@@ -508,6 +508,22 @@ mod tests {
             assert_eq!((short.count().1, short.is_rfc_2544()), (0, false));
         }
     }
+
+    #[test]
+    fn without_the_testers_latency_that_of_the_switch_is_unknown() {
+        let out = format!("../target/martlet-switch-latency-{}", std::process::id());
+        let run = crate::RunArgs { out: Some(out.into()), ..crate::RunArgs::default() };
+        let mut output = Output::create("test", &run, "header").unwrap();
+        let point = Point { direction: "uplink", frame: 64, load: LOADS[0] };
+        let rate = Rate { best: 1e6, trials: Vec::new(), confirmations: Vec::new() };
+        write(&mut output, "switch", &point, &rate, &[("p50", 5000.0)]).unwrap();
+        assert!(point.latency(&output, "switch", "p50").is_nan());
+        write(&mut output, "tester", &point, &rate, &[("p50", 3000.0)]).unwrap();
+        write(&mut output, "kernel", &point, &rate, &[("p50", 5000.0)]).unwrap();
+        assert_eq!(point.latency(&output, "kernel", "p50"), 2.0);
+        std::fs::remove_dir_all(output.folder()).unwrap();
+    }
+
     #[test]
     fn the_upf_runs_the_program_of_the_option() {
         let mut config = UpfConfig::default();

@@ -57,6 +57,9 @@ const SHARE_SESSIONS: u32 = 100;
 
 /// Temperature in °C of the simulated board after an hour of a load from 0 to 1.
 pub(crate) fn steady_temperature(load: f64) -> f64 {
+    if load.is_nan() {
+        return f64::NAN;
+    }
     let mut board =
         SimulatedBoard::new(BoardConfig { throttle: f64::INFINITY, ..BoardConfig::default() });
     board.pass(3600.0, load);

@@ -5,6 +5,7 @@ use super::{
     BOARD_LOADS, BOARD_RATE, BOARD_STRESSED, LENGTH, LOADS, RATE, SESSIONS, SHARE_SESSIONS, SHARES,
     STRESSED, steady_temperature, stress,
 };
+use crate::stats::at_least_zero;
 use crate::{Bars, Figure, Output, Panel, Series, draw, draw_bars};
 use anyhow::Result;
 use std::fmt::Write as _;
@@ -19,11 +20,11 @@ fn value(output: &Output, what: &str, variant: &str, point: &str) -> f64 {
     find(output, what, variant, point).map_or(f64::NAN, |f| f.0)
 }
 
-/// CPU time that a datapath adds to the generator's, in per cent of one CPU.
+/// CPU time that a datapath adds to the generator's, in per cent of one CPU; NaN if one of both was
+/// not measured.
 fn added(output: &Output, variant: &str, point: &str) -> f64 {
-    (value(output, "onboard_busy", variant, point)
-        - value(output, "onboard_busy", "generator", point))
-    .max(0.0)
+    let busy = |variant: &str| value(output, "onboard_busy", variant, point);
+    at_least_zero(busy(variant) - busy("generator"))
 }
 
 fn celsius(output: &Output, variant: &str, point: &str) -> f64 {
@@ -34,10 +35,12 @@ fn megabits(packets: f64) -> f64 {
     packets * f64::from(LENGTH) * 8.0 / 1e6
 }
 
-/// The difference of the largest and the smallest value.
+/// The difference of the largest and the smallest value; NaN if one is missing.
 fn span(values: impl Iterator<Item = f64>) -> f64 {
-    let (low, high) =
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| match v {
+        v if v.is_nan() => (v, v),
+        v => (if v < l { v } else { l }, if v > h { v } else { h }),
+    });
     high - low
 }
 
@@ -227,9 +230,8 @@ fn paper_comparison(output: &mut Output, same: &SameLoad) {
         format!("% lost at 20, 40, 50 and 60 parts: xdp {}", loss(output, "xdp")),
     ));
     let busy = |output: &Output, variant: &str| {
-        (value(output, "same_load_busy", variant, "60")
-            - value(output, "same_load_busy", "generator", "60"))
-        .max(0.0)
+        let busy = |variant: &str| value(output, "same_load_busy", variant, "60");
+        at_least_zero(busy(variant) - busy("generator"))
     };
     rows.push((
         "XDP uses far less CPU time there, and stays cooler (fig. 12)".into(),
@@ -414,4 +416,26 @@ fn plots(output: &mut Output, same: &SameLoad, carried: f64, no_stress: bool) ->
         output.text(&format!("![{image}]({image}.png)\n"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunArgs;
+
+    #[test]
+    fn a_load_without_the_generators_cpu_time_has_no_added_time_and_no_temperature() {
+        let out = format!("../target/martlet-onboard-{}", std::process::id());
+        let run = RunArgs { out: Some(out.into()), ..RunArgs::default() };
+        let mut output = Output::create("test", &run, "header").unwrap();
+        output.figure(Figure::once("onboard_busy.kernel.load0.median", "%", 30.0));
+        assert!(added(&output, "kernel", "load0").is_nan());
+        assert!(celsius(&output, "kernel", "load0").is_nan());
+        output.figure(Figure::once("onboard_busy.generator.load0.median", "%", 10.0));
+        assert_eq!(added(&output, "kernel", "load0"), 20.0);
+        assert!(celsius(&output, "kernel", "load0") > 50.0);
+        std::fs::remove_dir_all(output.folder()).unwrap();
+        assert_eq!(span([2.0, 5.0, 3.0].into_iter()), 3.0);
+        assert!(span([2.0, f64::NAN, 3.0].into_iter()).is_nan());
+    }
 }

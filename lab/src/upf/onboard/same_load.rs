@@ -6,7 +6,7 @@ use super::board::{BoardSensors, with_share};
 use super::cpu_quota::CpuQuota;
 use super::study::{Machine, Study, VARIANTS, busy, is_offered, offered};
 use super::{LENGTH, steady_temperature};
-use crate::stats::{Estimate, median};
+use crate::stats::{Estimate, at_least_zero, median};
 use crate::{Figure, Series};
 use anyhow::{Context, Result};
 use martlet_board::{BoardConfig, SimulatedBoard};
@@ -240,14 +240,16 @@ impl SameLoad {
         Series { name: variant.into(), points: points.collect() }
     }
 
-    /// CPU time that a datapath adds to the generator's, slot by slot.
+    /// CPU time that a datapath adds to the generator's, slot by slot; nothing without the
+    /// generator's.
     fn added(&self, variant: &str, part: u32) -> Vec<f64> {
         let busy = |variant: &str| -> Vec<f64> {
             let slots = self.of(variant, part).map(|all| all.by_slot(|slot| slot.busy));
             slots.unwrap_or_default().into_iter().flatten().map(|slot| slot.value).collect()
         };
-        let generator = median(&busy("generator")).map_or(0.0, |estimate| estimate.value);
-        busy(variant).into_iter().map(|busy| (busy - generator).max(0.0)).collect()
+        let Some(generator) = median(&busy("generator")) else { return Vec::new() };
+        let added = |busy| at_least_zero(busy - generator.value);
+        busy(variant).into_iter().map(added).collect()
     }
 
     /// The temperature of the simulated board over time at the highest load, from idle on, without
@@ -289,6 +291,17 @@ mod tests {
         assert_eq!((by_slot.len(), by_slot[1]), (2, None));
         let series = SameLoad { all: vec![repeated] }.loss_by_time("kernel");
         assert_eq!(series.points, [(0.25, 4.5, first.low, first.high)]);
+    }
+
+    #[test]
+    fn added_cpu_time_needs_that_of_the_generator() {
+        let repeated = |variant, busy| {
+            let slot = Slot { loss: 0.0, busy, celsius: None };
+            Repeated { variant, part: 60, repetitions: vec![vec![slot]] }
+        };
+        let whole = SameLoad { all: vec![repeated("generator", 10.0), repeated("xdp", 40.0)] };
+        assert_eq!(whole.added("xdp", 60), [30.0]);
+        assert_eq!(SameLoad { all: vec![repeated("xdp", 40.0)] }.added("xdp", 60), [0.0; 0]);
     }
 
     #[test]
