@@ -36,6 +36,12 @@ pub struct Figure {
     pub low: f64,
     /// Upper end of the 95 % interval.
     pub high: f64,
+    /// The sample is too small for a lower end: `low` is its smallest value.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub low_is_open: bool,
+    /// The sample is too small for an upper end: `high` is its largest value.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub high_is_open: bool,
     /// Number of samples.
     pub n: usize,
 }
@@ -49,14 +55,56 @@ impl Figure {
             unit,
             low: estimate.low,
             high: estimate.high,
+            low_is_open: estimate.low_is_open,
+            high_is_open: estimate.high_is_open,
             n: estimate.n,
         }
     }
 
     /// A figure without an interval, from one reading.
     pub fn once(id: impl Into<String>, unit: &'static str, value: f64) -> Self {
-        Figure { id: id.into(), value, unit, low: value, high: value, n: 1 }
+        Figure {
+            id: id.into(),
+            value,
+            unit,
+            low: value,
+            high: value,
+            low_is_open: false,
+            high_is_open: false,
+            n: 1,
+        }
     }
+
+    /// The interval as text. An open end has the sign ≤ or ≥.
+    pub fn interval(&self, digits: usize) -> String {
+        let low = if self.low_is_open { "≤ " } else { "" };
+        let high = if self.high_is_open { "≥ " } else { "" };
+        format!("{low}{:.digits$} to {high}{:.digits$}", self.low, self.high)
+    }
+}
+
+/// The figures whose sample is too small for an interval; a short run, in which most are, lists
+/// none.
+fn open_intervals(figures: &[Figure], is_short: bool) -> String {
+    let open = || figures.iter().filter(|figure| figure.low_is_open || figure.high_is_open);
+    let count = open().count();
+    if count == 0 {
+        return String::new();
+    }
+    let mut text = format!(
+        "## Open intervals\n\nThe samples of {count} figures are too small for a 95 % interval. An \
+         end with ≤ or ≥ is the smallest or largest value of the sample: the true value may be \
+         beyond it. Plots and most tables have no sign.\n\n"
+    );
+    if is_short {
+        return text;
+    }
+    text.push_str("| figure | samples | interval |\n| --- | --- | --- |\n");
+    for figure in open() {
+        let _ = writeln!(text, "| {} | {} | {} |", figure.id, figure.n, figure.interval(3));
+    }
+    text.push('\n');
+    text
 }
 
 /// The results of one run, in their folder.
@@ -199,6 +247,7 @@ impl Output {
             );
         }
         let _ = writeln!(whole, "\n{}", self.report);
+        whole += &open_intervals(&self.figures, self.is_short);
         whole += &promises::table(self.lab, &self.figures, claims);
         std::fs::write(self.folder.join("report.md"), &whole)?;
         Ok(whole)
@@ -217,6 +266,22 @@ mod tests {
         let output = Output::create("test", &run, "header").unwrap();
         assert!(output.folder().is_absolute(), "{}", output.folder().display());
         std::fs::remove_dir_all(output.folder()).unwrap();
+    }
+
+    #[test]
+    fn a_figure_of_a_small_sample_has_an_open_interval() {
+        let sample: Vec<f64> = (1..=200).map(f64::from).collect();
+        let p99 = Figure::of("a.p99", "ms", crate::stats::quantile(&sample, 0.99).unwrap());
+        let p50 = Figure::of("a.p50", "ms", crate::stats::median(&sample).unwrap());
+        assert!(p99.interval(0).ends_with(" to ≥ 200"), "{}", p99.interval(0));
+        assert!(!p50.interval(0).contains(['≤', '≥']), "{}", p50.interval(0));
+        let listed = open_intervals(&[p50.clone(), p99.clone()], false);
+        assert!(listed.contains("| a.p99 | 200 |") && !listed.contains("a.p50"), "{listed}");
+        assert!(!open_intervals(std::slice::from_ref(&p99), true).contains("a.p99"));
+        assert_eq!(open_intervals(std::slice::from_ref(&p50), false), "");
+        let json = |figure: Figure| serde_json::to_value(figure).unwrap();
+        assert_eq!(json(p99)["high_is_open"], true);
+        assert!(json(p50).get("high_is_open").is_none());
     }
 
     #[test]

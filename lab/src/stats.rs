@@ -11,12 +11,17 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
+    /// The sample is too small for a lower end: `low` is its smallest value.
+    pub low_is_open: bool,
+    /// The sample is too small for an upper end: `high` is its largest value.
+    pub high_is_open: bool,
     /// Size of the sample.
     pub n: usize,
 }
 
 /// A quantile (0 to 1) of a sample with the 95 % interval that order statistics give: the ranks
-/// between which the true quantile lies are binomial, whatever the distribution. `None` for an
+/// between which the true quantile lies are binomial, whatever the distribution. An end whose rank
+/// the sample does not have is open: that of the 99th percentile below 368 values. `None` for an
 /// empty sample.
 pub fn quantile(sample: &[f64], q: f64) -> Option<Estimate> {
     let finite: Vec<f64> = sample.iter().copied().filter(|v| v.is_finite()).collect();
@@ -24,11 +29,12 @@ pub fn quantile(sample: &[f64], q: f64) -> Option<Estimate> {
     // Fails for a `q` that is no probability.
     let ranks = Binomial::new(q, n as u64).ok().filter(|_| n > 0)?;
     let mut data = Data::new(finite);
-    let low = ranks.inverse_cdf(0.025).clamp(1, n as u64) as usize;
-    let high = (ranks.inverse_cdf(0.975) + 1).clamp(1, n as u64) as usize;
+    let (from, to) = (ranks.inverse_cdf(0.025), ranks.inverse_cdf(0.975) + 1);
+    let (low_is_open, high_is_open) = (from == 0, to > n as u64);
     let value = data.quantile(q);
-    let (low, high) = (data.order_statistic(low), data.order_statistic(high));
-    Some(Estimate { value, low, high, n })
+    let mut end = |rank: u64| data.order_statistic(rank.clamp(1, n as u64) as usize);
+    let (low, high) = (end(from), end(to));
+    Some(Estimate { value, low, high, low_is_open, high_is_open, n })
 }
 
 /// The median with its interval.
@@ -80,6 +86,22 @@ mod tests {
     fn an_empty_sample_has_no_median() {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[f64::NAN]), None);
-        assert_eq!(quantile(&[3.0], 1.0), Some(Estimate { value: 3.0, low: 3.0, high: 3.0, n: 1 }));
+        let one = quantile(&[3.0], 1.0).unwrap();
+        assert_eq!((one.value, one.low, one.high, one.n), (3.0, 3.0, 3.0, 1));
+    }
+
+    #[test]
+    fn an_end_beyond_a_small_sample_is_open() {
+        let sample = |n: u32| -> Vec<f64> { (1..=n).map(f64::from).collect() };
+        // The true 99th percentile is above all of 200 values in 13 of 100 samples.
+        let p99 = quantile(&sample(200), 0.99).unwrap();
+        assert_eq!((p99.high, p99.low_is_open, p99.high_is_open), (200.0, false, true));
+        let p99 = quantile(&sample(400), 0.99).unwrap();
+        assert_eq!((p99.low_is_open, p99.high_is_open), (false, false));
+        // The smallest and the largest of five values enclose the median in 94 of 100 samples.
+        let of_five = median(&sample(5)).unwrap();
+        assert_eq!((of_five.low_is_open, of_five.high_is_open), (true, true));
+        let of_ten = median(&sample(10)).unwrap();
+        assert_eq!((of_ten.low_is_open, of_ten.high_is_open), (false, false));
     }
 }

@@ -405,8 +405,9 @@ fn report(output: &mut Output, subscribers: u64, ues: u64) {
     .iter()
     .filter_map(|id| output.find(id).cloned())
     .collect();
-    for Figure { id, value, unit, low, high, .. } in &all {
-        let _ = writeln!(text, "| {id} | {value:.3} {unit} | {low:.3} to {high:.3} |");
+    for figure in &all {
+        let (Figure { id, value, unit, .. }, interval) = (figure, figure.interval(3));
+        let _ = writeln!(text, "| {id} | {value:.3} {unit} | {interval} |");
     }
     output.text(&text);
 }

@@ -211,7 +211,7 @@ fn report(output: &mut Output, all: &[Ratios]) {
 }
 
 fn shown(ratio: &Estimate) -> String {
-    let Estimate { value, low, high, n } = ratio;
+    let Estimate { value, low, high, n, .. } = ratio;
     match n {
         1 => format!("{value:.2}"),
         _ => format!("{value:.2} ({low:.2}–{high:.2})"),

@@ -404,6 +404,8 @@ fn figures(
                 unit: "ms",
                 low: interval.low(),
                 high: interval.high(),
+                low_is_open: false,
+                high_is_open: false,
                 n: samples.len(),
             });
             let median = crate::stats::median(samples).context("no samples")?;
