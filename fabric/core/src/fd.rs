@@ -1,5 +1,6 @@
 //! File descriptors: doorbells, liveness sockets, and passing descriptors between processes.
 use nix::cmsg_space;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, accept4,
@@ -15,9 +16,26 @@ use tokio::io::unix::AsyncFd;
 /// none is truncated and leaked.
 const MAX_FDS: usize = 253;
 
-/// Creates a doorbell: an eventfd that one process writes and the other waits for.
+/// Creates a doorbell within a process: an eventfd.
 pub fn doorbell() -> std::io::Result<OwnedFd> {
     Ok(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?.into())
+}
+
+/// A doorbell between two processes.
+pub struct SharedDoorbell {
+    /// For the process that signals: the eventfd.
+    pub signal: OwnedFd,
+    /// For the process that waits: an epoll instance that watches the eventfd. With the eventfd
+    /// itself it could clear `O_NONBLOCK`, which belongs to the open file description, and saturate
+    /// the counter. Then [`signal`] would block.
+    pub wait: OwnedFd,
+}
+
+/// Creates a doorbell between two processes.
+pub fn shared_doorbell() -> std::io::Result<SharedDoorbell> {
+    let (signal, wait) = (doorbell()?, Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?);
+    wait.add(&signal, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 0))?;
+    Ok(SharedDoorbell { signal, wait: wait.0 })
 }
 
 /// Signals a doorbell. The write only fails if the counter is saturated, and then the doorbell is

@@ -31,9 +31,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 pub struct ChannelFds {
     /// The shared memory.
     pub memory: OwnedFd,
-    /// This end's doorbell.
+    /// This end's doorbell, to wait for.
     pub doorbell: OwnedFd,
-    /// The other end's doorbell.
+    /// The other end's doorbell, to signal.
     pub peer_doorbell: OwnedFd,
     /// A socket whose other end closes when the peer dies.
     pub liveness: OwnedFd,
@@ -43,16 +43,21 @@ impl ChannelFds {
     /// Creates the descriptors of both ends of a new channel.
     pub fn pair(layout: &Layout, huge_pages: bool) -> std::io::Result<[ChannelFds; 2]> {
         let memory = mapping::create(layout, huge_pages)?;
-        let (bell_a, bell_b) = (fd::doorbell()?, fd::doorbell()?);
+        let (doorbell_a, doorbell_b) = (fd::shared_doorbell()?, fd::shared_doorbell()?);
         let (liveness_a, liveness_b) = fd::liveness_pair()?;
         Ok([
             ChannelFds {
                 memory: memory.try_clone()?,
-                doorbell: bell_a.try_clone()?,
-                peer_doorbell: bell_b.try_clone()?,
+                doorbell: doorbell_a.wait,
+                peer_doorbell: doorbell_b.signal,
                 liveness: liveness_a,
             },
-            ChannelFds { memory, doorbell: bell_b, peer_doorbell: bell_a, liveness: liveness_b },
+            ChannelFds {
+                memory,
+                doorbell: doorbell_b.wait,
+                peer_doorbell: doorbell_a.signal,
+                liveness: liveness_b,
+            },
         ])
     }
 

@@ -1,6 +1,9 @@
 //! Both ends of a channel in one process.
 use super::*;
 use crate::memory::pool::BufferClass;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::epoll::{Epoll, EpollEvent, EpollTimeout};
+use std::time::Duration;
 
 fn small() -> Sizes {
     let class = |bytes, count| BufferClass { bytes, count };
@@ -27,8 +30,8 @@ fn bytes(length: usize) -> Vec<u8> {
 }
 
 fn was_signalled(channel: &Channel) -> bool {
-    let mut count = [0; 8];
-    nix::unistd::read(channel.doorbell(), &mut count).is_ok()
+    let doorbell = Epoll(channel.doorbell().try_clone().unwrap());
+    doorbell.wait(&mut [EpollEvent::empty()], EpollTimeout::ZERO).unwrap() > 0
 }
 
 #[test]
@@ -67,6 +70,24 @@ fn the_doorbell_is_signalled_only_for_a_sleeping_or_blocked_end() {
     assert!(!was_signalled(&a));
     received(&b);
     assert!(was_signalled(&a));
+}
+
+#[test]
+fn an_end_cannot_make_the_signals_of_its_peer_block() {
+    let sizes = small();
+    let [a, b] = ChannelFds::pair(&Layout::of(&sizes).unwrap(), false).unwrap();
+    let own = b.doorbell.try_clone().unwrap();
+    let a = Arc::new(Channel::new(a, &sizes, 0).unwrap());
+    let b = Channel::new(b, &sizes, 1).unwrap();
+    assert!(b.prepare_sleep().unwrap());
+    // The end that waits makes its descriptor block, and writes what saturates a counter.
+    fcntl(&own, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+    let _ = nix::unistd::write(&own, &(u64::MAX - 1).to_ne_bytes());
+    let (outcome, sent) = std::sync::mpsc::channel();
+    let sender = a.clone();
+    std::thread::spawn(move || outcome.send(sender.send(head(1), b"x")));
+    assert_eq!(sent.recv_timeout(Duration::from_secs(10)), Ok(Ok(())));
+    assert!(was_signalled(&b));
 }
 
 #[test]
