@@ -1,12 +1,11 @@
 //! File descriptors: doorbells, liveness sockets, and passing descriptors between processes.
-use nix::cmsg_space;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, accept4,
-    getsockopt, recvmsg, sendmsg, socketpair, sockopt,
+    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, accept4, getsockopt, sendmsg,
+    socketpair, sockopt,
 };
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSlice;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use tokio::io::Interest;
@@ -97,31 +96,69 @@ pub fn send(socket: &OwnedFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> std::io
 /// Receives one message and its descriptors. A length of 0 means that the other side closed the
 /// socket.
 pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> std::io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = cmsg_space!([RawFd; MAX_FDS]);
-    let mut parts = [IoSliceMut::new(buffer)];
+    receive_with(socket, buffer, &mut space_for(MAX_FDS))
+}
+
+/// Space for a control message with descriptors, aligned as its header.
+fn space_for(fds: usize) -> Vec<u64> {
+    // SAFETY: only arithmetic on a length.
+    let bytes = unsafe { libc::CMSG_SPACE((fds * size_of::<RawFd>()) as u32) } as usize;
+    vec![0; bytes.div_ceil(size_of::<u64>())]
+}
+
+fn receive_with(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    space: &mut [u64],
+) -> std::io::Result<(usize, Vec<OwnedFd>)> {
     // If the other side closed with unread data, the pending error would hide its last messages.
     // Clear it; the end of the stream still shows.
     let _ = getsockopt(socket, sockopt::SocketError);
-    let got = recvmsg::<()>(
-        socket.as_raw_fd(),
-        &mut parts,
-        Some(&mut space),
-        MsgFlags::MSG_CMSG_CLOEXEC,
-    )?;
-    let mut fds = Vec::new();
-    for control in got.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(raw) = control {
-            // SAFETY: the kernel just created these descriptors for this process; nothing else
-            // owns them.
-            fds.extend(raw.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
-        }
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: an all-zero message header is an empty one.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = space.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(space) as _;
+    // SAFETY: the header points to `buffer` and `space`, each given with its size.
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+    let length = usize::try_from(length).map_err(|_| std::io::Error::last_os_error())?;
+    // A truncated message has descriptors, too: those that the kernel could still create.
+    let fds = received_fds(&message);
+    if message.msg_flags & libc::MSG_CTRUNC != 0 {
+        return Err(std::io::Error::other(
+            "descriptors of a message not received: raise the limit of open files",
+        ));
     }
-    if got.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC) {
+    if message.msg_flags & libc::MSG_TRUNC != 0 {
         return Err(std::io::Error::other(
             "received message is too long: both ends must be of one version",
         ));
     }
-    Ok((got.bytes, fds))
+    Ok((length, fds))
+}
+
+/// The descriptors of a message that the kernel has just written.
+fn received_fds(message: &libc::msghdr) -> Vec<OwnedFd> {
+    let mut fds = Vec::new();
+    // SAFETY: the kernel has set `msg_controllen` to what it wrote into the aligned space; the
+    // macros walk within it. The descriptors are new, and nothing else owns them.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if ((*header).cmsg_level, (*header).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let data = libc::CMSG_DATA(header);
+                let head = data as usize - header as usize;
+                let length = ((*header).cmsg_len as usize).saturating_sub(head);
+                let count = length / size_of::<RawFd>();
+                let raw = (0..count).map(|n| data.cast::<RawFd>().add(n).read_unaligned());
+                fds.extend(raw.map(|raw| OwnedFd::from_raw_fd(raw)));
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    fds
 }
 
 #[cfg(test)]
@@ -156,6 +193,19 @@ mod tests {
         send(&a, &[1; 100], &[give.as_fd()]).unwrap();
         drop(give);
         assert!(receive(&b, &mut [0; 10]).is_err());
+        assert!(is_peer_gone(&keep));
+    }
+
+    #[test]
+    fn a_message_with_truncated_descriptors_is_an_error_and_leaks_none() {
+        let (a, b) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+                .unwrap();
+        let (keep, give) = liveness_pair().unwrap();
+        send(&a, b"take them", &[give.as_fd(); 4]).unwrap();
+        drop(give);
+        // The kernel truncates in the same way at the limit of open files.
+        assert!(receive_with(&b, &mut [0; 64], &mut space_for(2)).is_err());
         assert!(is_peer_gone(&keep));
     }
 }
