@@ -149,6 +149,11 @@ impl EventLoop {
                     Source::Link(number) => self.progress(number),
                     Source::Liveness(number) => {
                         self.progress(number);
+                        // The peer published the frames that are left before it ended. The event is
+                        // level-triggered, so it arrives again.
+                        if self.busy.contains(&number) {
+                            continue;
+                        }
                         if let Some(link) = self.links.get(&number) {
                             link.channel().check_liveness();
                         }
@@ -272,7 +277,9 @@ impl EventLoop {
             batches += 1;
             match link.progress(&mut frames) {
                 Ok(true) if batches > MAX_BATCHES => {
-                    self.busy.push(number);
+                    if !self.busy.contains(&number) {
+                        self.busy.push(number);
+                    }
                     return;
                 }
                 Ok(true) => continue,
@@ -291,5 +298,71 @@ impl EventLoop {
         self.links.remove(&number);
         link.end();
         self.membership.remove_link(&link);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::{Channel, ChannelFds, FrameHeader, FrameKind, Violation};
+    use crate::limits::ProcessLimits;
+    use crate::link::sockets::Listener;
+    use crate::memory::layout::{Layout, Sizes};
+    use crate::messages::Peer;
+    use std::net::SocketAddr;
+    use std::sync::atomic::AtomicU32;
+
+    #[derive(Default)]
+    struct Counter(AtomicU32);
+    impl Host for Counter {
+        fn request(&self, _: &Arc<Link>, _: u32, _: Vec<u8>) -> std::result::Result<(), Violation> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+        fn listener(&self, _: &SocketAddr) -> Option<Arc<Listener>> {
+            None
+        }
+    }
+
+    #[test]
+    fn all_frames_of_a_peer_that_ended_are_handled() {
+        const FRAMES: u32 = 4000;
+        let sizes = Sizes { slots: 4096, ..Sizes::default() };
+        let limits = ProcessLimits { serving: FRAMES as usize, ..ProcessLimits::default() };
+        let [own, other] = ChannelFds::pair(&Layout::of(&sizes).unwrap(), false).unwrap();
+        let sender = Channel::new(other, &sizes, 1).unwrap();
+        for stream in 0..FRAMES {
+            let head = FrameHeader { kind: FrameKind::Request, own: true, stream };
+            sender.send(head, b"x").unwrap();
+        }
+        drop(sender);
+
+        let counter = Arc::new(Counter::default());
+        let host: Arc<dyn Host> = counter.clone();
+        let peer = Peer { name: "p".into(), schema: 0, calls: vec![], connections: vec![] };
+        let channel = Channel::new(own, &sizes, 0).unwrap();
+        let link = Link::new(1, peer, channel, &limits, Arc::downgrade(&host));
+        let membership = Arc::new(Membership::new("test", 0, limits));
+        let (stop, doorbell) =
+            (Arc::new(AtomicBool::new(false)), Arc::new(fd::doorbell().unwrap()));
+        let mut event_loop = EventLoop::new(
+            membership,
+            "/nonexistent/fabric.sock".into(),
+            Arc::downgrade(&host),
+            stop.clone(),
+            doorbell.clone(),
+        )
+        .unwrap();
+        event_loop.add_link(link.clone());
+        let thread = std::thread::spawn(move || event_loop.run());
+        let give_up = Instant::now() + Duration::from_secs(30);
+        while link.channel().closed().is_none() && Instant::now() < give_up {
+            std::thread::yield_now();
+        }
+        stop.store(true, Ordering::Relaxed);
+        fd::signal(&doorbell);
+        thread.join().unwrap();
+        assert_eq!(link.channel().closed(), Some(Closed::PeerGone));
+        assert_eq!(counter.0.load(Ordering::Relaxed), FRAMES);
     }
 }
