@@ -9,9 +9,9 @@ use martlet_switch_control::model::{
     Call, FieldMatch, Key, MeterSetting, Operation, TableEntry, Update,
 };
 use martlet_upf_rules::Direction;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Ports of the switch, equal to those of `martlet-switch`.
 pub(super) const ACCESS: u32 = 0;
@@ -23,6 +23,8 @@ const SMALLEST_BURST: u64 = 65_535;
 /// Sessions with filters have numbers of 31 bits; one more bit is the direction.
 const LAST_SESSION: u32 = 0x7fff_ffff;
 const PRIORITY: u32 = 1 << 20;
+/// Time without a session after which the number of a next hop is free for another one.
+const HOP_IDLE: Duration = Duration::from_secs(60);
 
 /// Why a session cannot be installed in the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +89,17 @@ pub(super) struct Installed {
     pub holds: Vec<TableEntry>,
     pub counted: Vec<Counted>,
     pub meters: Vec<MeterSetting>,
+    /// The numbers of its next hops.
+    pub hops: Vec<u32>,
     sessions: Vec<u32>,
+}
+
+/// A next hop in the tables.
+struct KnownHop {
+    number: u32,
+    hop: Hop,
+    /// The first check at which no session used it.
+    unused_since: Option<Instant>,
 }
 
 /// The keys by which packets of one direction enter the tables: table and key, per version.
@@ -147,7 +159,7 @@ pub(super) struct Tables {
     sessions: Free,
     hop_numbers: Free,
     /// By port and address.
-    hops: BTreeMap<(u32, IpAddr), (u32, Hop)>,
+    hops: BTreeMap<(u32, IpAddr), KnownHop>,
     /// What UEs may not reach.
     isolation: Isolation,
 }
@@ -245,11 +257,11 @@ impl Tables {
         to: IpAddr,
         hop: Hop,
     ) -> Result<(u32, Vec<TableEntry>), CannotInstall> {
-        if let Some((number, _)) = self.hops.get(&(port, to)) {
-            return Ok((*number, Vec::new()));
+        if let Some(known) = self.hops.get(&(port, to)) {
+            return Ok((known.number, Vec::new()));
         }
         let number = self.hop_numbers.take().ok_or(CannotInstall::Exhausted("next hops"))?;
-        self.hops.insert((port, to), (number, hop));
+        self.hops.insert((port, to), KnownHop { number, hop, unused_since: None });
         let tunnel = self.tunnel_entries(number, port, to);
         Ok((number, [self.hop_entry(number, hop, port)].into_iter().chain(tunnel).collect()))
     }
@@ -278,21 +290,42 @@ impl Tables {
 
     /// The entries of all next hops.
     pub fn hop_entries(&self) -> Vec<TableEntry> {
-        let of = |((port, to), (number, hop)): (&(u32, IpAddr), &(u32, Hop))| {
-            let tunnel = self.tunnel_entries(*number, *port, *to);
-            [self.hop_entry(*number, *hop, *port)].into_iter().chain(tunnel)
+        let of = |((port, to), known): (&(u32, IpAddr), &KnownHop)| {
+            let tunnel = self.tunnel_entries(known.number, *port, *to);
+            [self.hop_entry(known.number, known.hop, *port)].into_iter().chain(tunnel)
         };
         self.hops.iter().flat_map(of).collect()
     }
 
     /// The changed entry of a next hop with a new link-layer address.
     pub fn renew_hop(&mut self, port: u32, to: IpAddr, hop: Hop) -> Option<TableEntry> {
-        let (number, known) = self.hops.get_mut(&(port, to))?;
-        if std::mem::replace(known, hop) == hop {
+        let known = self.hops.get_mut(&(port, to))?;
+        if std::mem::replace(&mut known.hop, hop) == hop {
             return None;
         }
-        let number = *number;
+        let number = known.number;
         Some(self.hop_entry(number, hop, port))
+    }
+
+    /// Frees next hops that no session has used for a while. `used` has the numbers of all others.
+    /// Returns the entries to delete.
+    pub fn release_hops(&mut self, used: &HashSet<u32>, now: Instant) -> Vec<TableEntry> {
+        let mut idle = Vec::new();
+        for (at, known) in &mut self.hops {
+            if used.contains(&known.number) {
+                known.unused_since = None;
+            } else if now.duration_since(*known.unused_since.get_or_insert(now)) >= HOP_IDLE {
+                idle.push(*at);
+            }
+        }
+        let mut entries = Vec::new();
+        for (port, to) in idle {
+            let Some(known) = self.hops.remove(&(port, to)) else { continue };
+            entries.push(self.hop_entry(known.number, known.hop, port));
+            entries.extend(self.tunnel_entries(known.number, port, to));
+            self.hop_numbers.returned.push(known.number);
+        }
+        entries
     }
 
     /// The addresses of all next hops.
@@ -311,6 +344,7 @@ impl Tables {
             holds: Vec::new(),
             counted: Vec::new(),
             meters: Vec::new(),
+            hops: plan.nexts().iter().filter_map(|next| hop.get(next)).copied().collect(),
             sessions: Vec::new(),
         };
         for (_, part) in plan.directions() {
@@ -522,6 +556,7 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Ue;
 
     #[test]
     fn a_switch_that_counts_from_zero_again_is_counted_on() {
@@ -540,5 +575,54 @@ mod tests {
         // As many packets as before, of fewer bytes.
         assert_eq!(counted.advance(3, 200), (0, 0));
         assert_eq!(counted.advance(4, 300), (1, 100));
+    }
+
+    /// A session whose uplink goes to the data network, and whose downlink to its gNB.
+    fn plan(gnb: IpAddr) -> Plan {
+        let part = |teid, towards| {
+            let matches = vec![Match::all(Version::V4)];
+            let rule = Rule { pdr: 1, urrs: Vec::new(), matches, towards, rate: None };
+            DirectionPlan { teid, sender: None, rate: None, rules: vec![rule] }
+        };
+        Plan {
+            ue: Ue { v4: Some(Ipv4Addr::new(10, 45, 0, 2)), v6: None },
+            uplink: Some(part(Some(1), Towards::Network)),
+            downlink: Some(part(None, Towards::Gnb { tunnel: 2, peer: gnb, qfi: 9 })),
+        }
+    }
+
+    #[test]
+    fn the_number_of_a_next_hop_without_a_session_is_free_again() {
+        let program = martlet_p4c_swx::compile(martlet_switch_control::UPF).expect("our program");
+        let n3 = (Some(Ipv4Addr::new(192, 168, 70, 1)), None);
+        let mut tables = Tables::new(program.info, n3, Duration::from_millis(100));
+        let gnb = |n: u32| IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + n));
+        let router = IpAddr::V4(Ipv4Addr::new(10, 99, 0, 1));
+        let link = Hop { source: 1, destination: 2 };
+        let start = Instant::now();
+        let at = |minute: u32| start + minute * HOP_IDLE;
+
+        let (of_gnb, _) = tables.hop(ACCESS, gnb(0), link).expect("a number");
+        let (of_router, _) = tables.hop(CORE, router, link).expect("a number");
+        let hop =
+            HashMap::from([(Next::Gnb(gnb(0)), of_gnb), (Next::Network(Version::V4), of_router)]);
+        let installed = tables.allocate(&plan(gnb(0)), &hop).expect("room");
+        let used: HashSet<u32> = installed.hops.iter().copied().collect();
+        assert_eq!(used, HashSet::from([of_gnb, of_router]));
+        for minute in 0..3 {
+            assert!(tables.release_hops(&used, at(minute)).is_empty());
+        }
+        let none = HashSet::new();
+        assert!(tables.release_hops(&none, at(3)).is_empty(), "it was used a moment ago");
+        assert_eq!(tables.release_hops(&none, at(4)).len(), 2);
+        assert!(tables.hop_targets().is_empty());
+
+        // More gNBs one after the other than the switch has next hops.
+        for n in 0..5000 {
+            let (_, entries) = tables.hop(ACCESS, gnb(n), link).expect("a number that was freed");
+            assert_eq!(entries.len(), 1);
+            tables.release_hops(&none, at(5 + 2 * n));
+            assert_eq!(tables.release_hops(&none, at(6 + 2 * n)), entries);
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::plan::{Next, Plan, Version};
 use crate::tables::{ACCESS, CORE};
 use martlet_switch_control::model::{Operation, TableEntry, Update};
 use martlet_upf_kernel::netns;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 impl State {
@@ -99,8 +99,35 @@ impl State {
         Ok(plan)
     }
 
-    /// Updates next hops whose link-layer addresses have changed.
+    /// Removes next hops that no session uses any more: their numbers are limited, and each one is
+    /// looked up again and again.
+    fn release_hops(&mut self) {
+        let installed = self.known.values().filter_map(|known| match &known.path {
+            Path::Switch(installed) | Path::Moving(installed) => Some(installed),
+            Path::Native => None,
+        });
+        // The switch may still have the entries of these.
+        let orphans = self.orphans.iter().map(|orphan| &orphan.installed);
+        let all = installed.chain(orphans);
+        let used: HashSet<u32> = all.flat_map(|of| of.hops.iter().copied()).collect();
+        let gone = self.tables.release_hops(&used, Instant::now()).into_iter();
+        let updates: Vec<Update> =
+            gone.map(|entry| Update { operation: Operation::Delete, entry }).collect();
+        for chunk in updates.chunks(4096) {
+            if let Reply::Refused(why) = self.request(Request::Write(chunk.to_vec())) {
+                tracing::warn!(why, "switch rules out of sync: writing them again");
+                if !self.reconcile() {
+                    self.connected = false;
+                }
+                return;
+            }
+        }
+    }
+
+    /// Updates next hops whose link-layer addresses have changed, and removes those without a
+    /// session.
     pub fn renew_hops(&mut self) {
+        self.release_hops();
         for (port, to) in self.tables.hop_targets() {
             let netns = self.netns[usize::from(port == CORE)].clone();
             let Ok(Ok(hop)) = netns::within(netns.as_deref(), || Ok(neighbours::hop(to))) else {
