@@ -197,6 +197,40 @@ async fn packets_digests_and_arbitration_of_a_server_with_other_numbers() {
     second.set_meter(3, None).await.expect("the primary writes");
 }
 
+/// Whether the kernel probes an idle connection to a server: the timer of proc_pid_net_tcp(5).
+fn has_keepalive(server: SocketAddr) -> bool {
+    let port = format!(":{:04X}", server.port());
+    let table = std::fs::read_to_string("/proc/thread-self/net/tcp").expect("the connections");
+    table.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.get(2).is_some_and(|remote| remote.ends_with(&port))
+            && words.get(5).is_some_and(|timer| timer.starts_with("02:"))
+    })
+}
+
+#[tokio::test]
+async fn a_lost_switch_is_noticed_without_requests() {
+    let (inner, target) = serve(program()).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let network = tokio::spawn(async move {
+        let (mut near, _) = listener.accept().await.expect("a connection");
+        let mut far = tokio::net::TcpStream::connect(inner).await.expect("the server");
+        let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+    });
+    let mut client = Client::connect(address, 1).await.expect("resolved");
+    client.become_primary(None).await.expect("the primary");
+    until("keepalive", || has_keepalive(address)).await;
+
+    target.packets.lock().unwrap().push_back((2, FRAME.to_vec()));
+    target.wakeup.notify_one();
+    let early = tokio::time::timeout(Duration::from_millis(100), client.stream_end()).await;
+    early.expect_err("a packet is no end");
+    network.abort();
+    let end = tokio::time::timeout(Duration::from_secs(30), client.stream_end()).await;
+    end.expect("the stream ends with its connection");
+}
+
 /// The program of our server has no digest.
 #[tokio::test]
 async fn our_server_answers_unimplemented_for_digests() {

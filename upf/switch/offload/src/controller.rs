@@ -97,7 +97,17 @@ impl Drop for Controller {
 
 async fn serve(mut jobs: mpsc::Receiver<Job>, config: &SwitchConfig, mut process: Option<Process>) {
     let mut client: Option<Client> = None;
-    while let Some((request, answer)) = jobs.recv().await {
+    loop {
+        let job = tokio::select! {
+            job = jobs.recv() => job,
+            // The next request is answered as lost: the switch may have lost its rules.
+            why = stream_end(&mut client) => {
+                tracing::debug!(%why, "stream of the switch ended");
+                client = None;
+                continue;
+            }
+        };
+        let Some((request, answer)) = job else { return };
         if let (Request::Connect, Some(process)) = (&request, &mut process) {
             process.keep_alive();
         }
@@ -110,6 +120,14 @@ async fn serve(mut jobs: mpsc::Receiver<Job>, config: &SwitchConfig, mut process
             client = None;
         }
         let _ = answer.send(reply);
+    }
+}
+
+/// Waits until the connection ends, if there is one.
+async fn stream_end(client: &mut Option<Client>) -> ClientError {
+    match client {
+        Some(client) => client.stream_end().await,
+        None => std::future::pending().await,
     }
 }
 

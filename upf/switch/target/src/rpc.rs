@@ -1,7 +1,9 @@
 //! The P4Runtime server on TCP.
 use crate::access::Access;
 use crate::error::ProcessError;
-use martlet_switch_control::p4runtime::Server;
+use martlet_switch_control::p4runtime::{
+    KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, Server,
+};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -14,9 +16,14 @@ use tonic::transport::server::TcpIncoming;
 const WINDOW: u32 = 4 << 20;
 
 /// Accepts connections with TCP_NODELAY: each write has two short responses, and Nagle's algorithm
-/// delays the second by up to 40 ms where the peer acknowledges slowly.
+/// delays the second by up to 40 ms where the peer acknowledges slowly. With keepalive, a
+/// controller whose machine is gone does not stay the primary one.
 fn incoming(listener: TcpListener) -> TcpIncoming {
-    TcpIncoming::from(listener).with_nodelay(Some(true))
+    TcpIncoming::from(listener)
+        .with_nodelay(Some(true))
+        .with_keepalive(Some(KEEPALIVE_IDLE))
+        .with_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .with_keepalive_retries(Some(KEEPALIVE_PROBES))
 }
 
 /// Serves until dropped. `wakeup` is notified when packets for the controller arrive.
@@ -50,12 +57,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn responses_are_not_delayed() {
+    async fn responses_are_not_delayed_and_lost_controllers_are_noticed() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("its number");
         let mut incoming = incoming(listener);
         let _client = tokio::net::TcpStream::connect(address).await.expect("the listener is open");
         let accepted = incoming.next().await.expect("one").expect("that works");
         assert!(accepted.nodelay().expect("the option is readable"));
+        let keepalive = nix::sys::socket::sockopt::KeepAlive;
+        assert!(nix::sys::socket::getsockopt(&accepted, keepalive).expect("as this one"));
     }
 }

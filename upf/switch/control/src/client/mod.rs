@@ -4,6 +4,7 @@ use crate::p4runtime::convert;
 use crate::p4runtime::messages::{self as m, entity, stream_request, stream_response};
 use crate::p4runtime::resolve::{self, Difference};
 use crate::p4runtime::service::p4_runtime_client::P4RuntimeClient;
+use crate::p4runtime::{KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES};
 use martlet_p4c_swx::Program;
 use prost::Message;
 use std::net::SocketAddr;
@@ -106,7 +107,10 @@ impl Client {
         let endpoint = Channel::from_shared(format!("http://{address}"))
             .map_err(|error| ClientError::Failed(error.to_string()))?
             .initial_stream_window_size(WINDOW)
-            .initial_connection_window_size(WINDOW);
+            .initial_connection_window_size(WINDOW)
+            .tcp_keepalive(Some(KEEPALIVE_IDLE))
+            .tcp_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+            .tcp_keepalive_retries(Some(KEEPALIVE_PROBES));
         let channel = endpoint.connect().await.map_err(|_| ClientError::Absent(address))?;
         let mut rpc = P4RuntimeClient::with_interceptor(channel, bearer)
             .max_decoding_message_size(256 << 20)

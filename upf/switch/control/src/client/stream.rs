@@ -126,6 +126,22 @@ impl Client {
         }
     }
 
+    /// Waits until the switch ends the stream or the connection is lost, and discards events. For
+    /// controllers that need none. Without a stream it waits forever.
+    ///
+    /// # Cancel safety
+    /// Nothing but events is lost if the future is dropped.
+    pub async fn stream_end(&mut self) -> ClientError {
+        let Some((_, stream)) = &mut self.stream else { return std::future::pending().await };
+        loop {
+            match stream.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return ClientError::Failed("the switch ended the stream".into()),
+                Err(status) => return super::failed(status),
+            }
+        }
+    }
+
     /// Sends a frame out of a port of the switch. A refusal is an event of the stream.
     ///
     /// # Errors

@@ -11,6 +11,17 @@ mod writes;
 
 pub use server::{Server, VERSION};
 
+use std::time::Duration;
+
+/// TCP keepalive of connections, at both ends: one that is lost ends after 30 seconds. Pings of
+/// HTTP/2 are no alternative: by default, gRPC servers allow one in five minutes, and end the
+/// connection at more.
+pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+/// Interval of the probes of [`KEEPALIVE_IDLE`].
+pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// Number of the probes of [`KEEPALIVE_IDLE`].
+pub const KEEPALIVE_PROBES: u32 = 3;
+
 /// Code generated from the service definition.
 #[allow(missing_docs, clippy::all)]
 pub mod service {
