@@ -8,7 +8,8 @@ use martlet_nf::{callbacks, peer_certificate};
 use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply};
 use martlet_sbi_api::common::{DateTime, Links};
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfInstanceQuery, NfInstancesQuery, NfManagement, NfProfile, NfStatus, SubscriptionData, UriList,
+    NfInstanceQuery, NfInstancesQuery, NfManagement, NfProfile, NfStatus, SERVICE_MAP,
+    SubscriptionData, UriList,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -277,9 +278,6 @@ fn shown(data: SubscriptionData) -> SubscriptionData {
         ..data
     }
 }
-
-/// The feature "Service-Map" (TS 29.510, 6.1.9).
-const SERVICE_MAP: &str = "1";
 
 impl Nrf {
     /// Host and port of a notification URI, if a registered function is there.

@@ -4,15 +4,13 @@ use martlet_interop::SbiQuirk;
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::common::DateTime;
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfManagementClient, NfType, NotificationData, NotificationEventType, SubscrCond,
+    NfManagementClient, NfType, NotificationData, NotificationEventType, SERVICE_MAP, SubscrCond,
     SubscriptionData,
 };
 use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCallback};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The feature "Service-Map" (TS 29.510, 6.1.9).
-const SERVICE_MAP: &str = "1";
 /// What changes the results of discovery.
 const EVENTS: [NotificationEventType; 3] = [
     NotificationEventType::NfRegistered,

@@ -18,6 +18,10 @@ use martlet_sbi::{Created, JsonPatch, StatusReply, json_payload, query_params, s
 
 json_payload!(NfProfile, SubscriptionData, NotificationData);
 
+/// Feature 1 of Nnrf_NFManagement, "Service-Map", as a bit map (TS 29.510, 6.1.9): an end reads the
+/// services of a profile as a map. Feature 6 of Nnrf_NFDiscovery has the same name (6.2.9).
+pub const SERVICE_MAP: &str = "1";
+
 query_params! {
     /// Which NF instances are listed (TS 29.510, 6.1.3).
     pub struct NfInstancesQuery {
