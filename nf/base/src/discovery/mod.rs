@@ -34,6 +34,9 @@ const EMPTY_VALIDITY: Duration = Duration::from_millis(50);
 const STALE_AFTER: Duration = Duration::from_secs(1);
 /// Validity of an earlier answer while the NRF does not answer.
 const STALE_VALIDITY: Duration = Duration::from_secs(1);
+/// Time in which all functions register again with an NRF that lost their registrations: they
+/// notice it by their heartbeats.
+const REREGISTRATION: Duration = Duration::from_secs(5);
 /// How long a discovery request without an earlier answer is repeated, and the pause between two.
 const NRF_RETRIES: Duration = Duration::from_secs(3);
 const NRF_RETRY_PAUSE: Duration = Duration::from_millis(50);
@@ -75,6 +78,8 @@ struct State {
     probed: HashSet<ApiRoot>,
     /// The service and the producers of the last answers, by query.
     last_known: HashMap<String, (&'static str, Vec<ApiRoot>)>,
+    /// When all functions are registered again with an NRF that lost their registrations.
+    reregistered_at: Option<Instant>,
     /// The subscriptions to status changes, by NF type.
     subscribed: HashMap<NfType, Subscription>,
 }
@@ -193,8 +198,9 @@ impl Discovery {
         })
     }
 
-    /// Requests producers from the NRF. While the NRF does not answer, those of the last answer
-    /// are used; a function that has none waits a while for the NRF.
+    /// Requests producers from the NRF. While the NRF does not answer, or has none since it lost
+    /// the registrations, those of the last answer are used; a function that has none waits a while
+    /// for the NRF.
     async fn request_or_last_known(
         self: &Arc<Self>,
         key: &str,
@@ -209,6 +215,12 @@ impl Discovery {
             let problem = match self.ask(&nrf, query(), target.clone(), api).await {
                 Ok(found) => {
                     let mut state = self.state();
+                    let is_complete = state.reregistered_at.is_none_or(|at| at <= Instant::now());
+                    if let (true, false, Some(roots)) =
+                        (found.roots.is_empty(), is_complete, &known)
+                    {
+                        return Ok(self.result(roots.clone(), 1, EMPTY_VALIDITY));
+                    }
                     let has_room = state.last_known.len() < CACHE_SIZE;
                     if !found.roots.is_empty() && (has_room || known.is_some()) {
                         state.last_known.insert(key.to_string(), (api, found.roots.clone()));
@@ -339,11 +351,13 @@ impl Discovery {
         });
     }
 
-    /// The NRF was restarted: drops all results and subscriptions.
+    /// The NRF was restarted: drops all results and subscriptions. The last answers remain, since
+    /// other functions may not be registered again yet.
     pub(crate) fn reset(&self) {
         let mut state = self.state();
         state.entries.clear();
         state.subscribed.clear();
+        state.reregistered_at = Some(Instant::now() + REREGISTRATION);
     }
 }
 
@@ -365,7 +379,51 @@ pub fn is_absence(problem: &Problem) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use martlet_sbi::{Bindings, CallPolicy};
+    use martlet_sbi::{Bindings, Body, BoxFuture, CallPolicy, Request, Response, Transport};
+    use martlet_sbi_api::common::UriScheme;
+    use martlet_sbi_api::nnrf_nfdiscovery::SearchResult;
+    use martlet_sbi_api::nnrf_nfmanagement::{NfService, NfServiceStatus, NfStatus, ServiceName};
+
+    /// An NRF with these producers.
+    struct FakeNrf(Mutex<Vec<NfProfile>>);
+
+    impl Transport for FakeNrf {
+        fn send<'a>(
+            &'a self,
+            _: &'a ApiRoot,
+            _: Request,
+        ) -> BoxFuture<'a, Result<Response, Problem>> {
+            let nf_instances = self.0.lock().unwrap().clone();
+            let found = SearchResult { validity_period: 60, nf_instances, ..Default::default() };
+            Box::pin(async move { Ok(Response::new(200, Body::of(found))) })
+        }
+    }
+
+    #[tokio::test]
+    async fn the_last_producers_serve_until_they_are_registered_again() {
+        let id = "4947a69a-f61b-4bc1-b9da-47c9c5d14b64".parse().unwrap();
+        let mut ausf = NfProfile::new(id, NfType::Ausf, NfStatus::Registered);
+        ausf.ipv4_addresses = Some(vec![[127, 0, 0, 3].into()]);
+        let name = ServiceName::from("nausf-auth");
+        let (scheme, status) = (UriScheme::Http, NfServiceStatus::Registered);
+        ausf.nf_services = Some(vec![NfService::new("1".into(), name, vec![], scheme, status)]);
+        let nrf = Arc::new(FakeNrf(Mutex::new(vec![ausf])));
+        let root = |last: u8| ApiRoot::http(format!("127.0.0.{last}:80"));
+        let peer = Peer::new(nrf.clone(), root(10), "AMF", CallPolicy::default());
+        let discovery = Arc::new(Discovery::new(NfType::Amf, peer, root(5)));
+        let criteria = Criteria::default();
+        let find = || discovery.find(NfType::Ausf, "nausf-auth", &criteria);
+        assert_eq!(find().await.unwrap(), root(3));
+
+        // The NRF starts again without registrations, and the AUSF has not noticed it yet.
+        nrf.0.lock().unwrap().clear();
+        discovery.reset();
+        assert_eq!(find().await.unwrap(), root(3));
+        // It had time enough, so it is gone.
+        discovery.state().entries.clear();
+        discovery.state().reregistered_at = Some(Instant::now());
+        assert_eq!(find().await.unwrap_err().cause(), "TARGET_NF_NOT_REACHABLE");
+    }
 
     #[test]
     fn equal_producers_are_selected_in_turn_among_requests_for_others() {
