@@ -116,6 +116,7 @@ impl Forwarder {
         if buffered_before {
             self.release(state, seid);
         }
+        self.release_noted(state);
         if let Some(entry) = state.sessions.get_mut(&seid)
             && let Some(asked) = entry.solicited.take()
         {
@@ -428,6 +429,7 @@ impl Forwarder {
                 of_urr.usage = Some(usage);
             }
         }
+        self.release_noted(state);
         Some(HandedOver { urrs, forwarded, of_pdrs, drops, last_activity, waiting, notified })
     }
 
@@ -450,15 +452,15 @@ impl Forwarder {
         if waits {
             self.take_events(state);
         }
-        seids.iter().map(|seid| self.forget(state, *seid)).collect()
+        let usage = seids.iter().map(|seid| self.forget(state, *seid)).collect();
+        self.release_noted(state);
+        usage
     }
 
     /// Frees the remaining entries of a session that no packet finds any more, and returns its
     /// usage.
     fn forget(&self, state: &mut State, seid: u64) -> Vec<Usage> {
-        if state.sessions.get(&seid).is_some_and(|entry| entry.buffers || entry.held) {
-            self.drop_waiting(state, seid);
-        }
+        self.drop_waiting(state, seid);
         let Some(mut entry) = state.sessions.remove(&seid) else { return Vec::new() };
         let (usage, _) = entry.take_usage(&self.programs, |_| true);
         state.by_slot.set(entry.slot, 0);

@@ -221,6 +221,7 @@ impl Forwarder {
     pub fn buffered(&self, seid: u64) -> Buffered {
         let state = &mut *self.lock();
         self.take_events(state);
+        self.release_noted(state);
         let Some(entry) = state.sessions.get(&seid) else { return Buffered::default() };
         Buffered { packets: entry.waiting.len(), bytes: entry.waiting_bytes }
     }
@@ -253,6 +254,7 @@ impl Forwarder {
     pub fn tables(&self) -> Vec<TableUsage> {
         let state = &mut *self.lock();
         self.take_events(state);
+        self.release_noted(state);
         let rule_slots = [
             ("sessions", &state.session_slots),
             ("filter_groups", &state.group_slots),

@@ -146,6 +146,8 @@ pub(super) struct State {
     last_incarnation: u32,
     /// Number of buffered packets of all sessions.
     pub waiting: usize,
+    /// Sessions with buffered packets that may be sent.
+    pub to_release: Vec<u64>,
     /// Bytes and packets of removed rules, from and to UEs.
     pub gone: [[u64; 2]; 2],
     /// Bytes of them by the class of their flows.
@@ -172,6 +174,7 @@ impl State {
             flows: Flows::default(),
             last_incarnation: 0,
             waiting: 0,
+            to_release: Vec::new(),
             gone: [[0; 2]; 2],
             gone_by_class: [0; CLASSES],
         }

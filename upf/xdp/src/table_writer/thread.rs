@@ -106,7 +106,11 @@ fn serve(
             forwarder.programs.forget_hops();
             forwarder.sweep_flows();
             forwarder.report_again();
-            forwarder.lock().forget_retired(&forwarder.programs);
+            {
+                let state = &mut *forwarder.lock();
+                state.forget_retired(&forwarder.programs);
+                forwarder.release_noted(state);
+            }
             // Maximum age of the counters in the metrics.
             forwarder.refresh();
             forwarder.end_trace();
@@ -115,9 +119,8 @@ fn serve(
         }
         if has_events {
             let state = &mut *forwarder.lock();
-            for seid in forwarder.take_events(state) {
-                forwarder.release(state, seid);
-            }
+            forwarder.take_events(state);
+            forwarder.release_noted(state);
         }
         for ((local, from), _) in forwarder.gtpu.each().zip(datagrams).filter(|(_, ready)| *ready) {
             receive(forwarder, frames, &mut socket, &mut batch, local, from)?;

@@ -50,10 +50,10 @@ impl Entry {
 }
 
 impl Forwarder {
-    /// Processes the programs' events. Returns the sessions whose packets may be sent.
-    pub fn take_events(&self, state: &mut State) -> Vec<u64> {
+    /// Processes the programs' events, and notes the sessions whose packets may be sent: see
+    /// [`release_noted`](Self::release_noted).
+    pub fn take_events(&self, state: &mut State) {
         let events = super::lock(&self.ring).take(&self.programs);
-        let mut to_release = Vec::new();
         for event in events {
             match event {
                 UserEvent::Packet { session, pdr, notify, tunnelled, qfi, number, packet } => {
@@ -61,9 +61,9 @@ impl Forwarder {
                     let tunnel = teid.map(|teid| (teid, qfi));
                     let waiting = Waiting { number, packet, tunnel };
                     if let Some(seid) = self.keep(state, session, (pdr, notify), waiting)
-                        && !to_release.contains(&seid)
+                        && !state.to_release.contains(&seid)
                     {
-                        to_release.push(seid);
+                        state.to_release.push(seid);
                     }
                 }
                 UserEvent::Start { session, pdr } => {
@@ -117,11 +117,21 @@ impl Forwarder {
                 }
             }
         }
-        to_release
     }
 
-    /// Buffers a packet; returns its session if it may be sent.
-    fn keep(
+    /// Sends the packets of the noted sessions that may be sent. Call it before the state is
+    /// unlocked, after [`take_events`](Self::take_events).
+    pub fn release_noted(&self, state: &mut State) {
+        // To send packets takes events, too: what is noted without end is left to the next call.
+        for _ in 0..MAX_DRAINS {
+            let Some(seid) = state.to_release.pop() else { return };
+            self.release(state, seid);
+        }
+    }
+
+    /// Buffers a packet; returns its session if it may be sent. A program that saw packets waiting
+    /// may hand one over after the last of them was sent, and the rules no longer hold any.
+    pub(super) fn keep(
         &self,
         state: &mut State,
         slot: u32,
@@ -159,7 +169,7 @@ impl Forwarder {
         let before =
             entry.waiting.iter().rposition(|other| is_before(other.number, waiting.number));
         entry.waiting.insert(before.map_or(0, |at| at + 1), waiting);
-        entry.held.then_some(entry.seid)
+        (entry.held || !entry.buffers).then_some(entry.seid)
     }
 
     /// Whether a session may buffer another packet.
@@ -289,6 +299,7 @@ impl Forwarder {
             }
         }
         self.give_up_lost(state, seid);
+        state.to_release.retain(|noted| *noted != seid);
         let Some(entry) = state.sessions.get_mut(&seid) else { return };
         if !entry.buffers && self.pending(entry) == 0 {
             entry.held = false;

@@ -7,14 +7,15 @@ mod reports;
 mod tap;
 
 use super::socket::Socket;
+use super::state::Waiting;
 use super::{XdpDatapath, lock};
-use crate::loader::Verdict;
+use crate::loader::{Verdict, types};
 use martlet_gtpu::{Message, decode};
 use martlet_upf_config::{
     DatapathChoice, EthernetConfig, ForwardingPolicyConfig, N6Mode, NetworkInstanceConfig,
     PredefinedRuleConfig, UpfConfig,
 };
-use martlet_upf_datapath::conformance::Rig;
+use martlet_upf_datapath::conformance::{Rig, session, udp_packet};
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::random::{
     ANY_INSTANCE, BOARD, Draw, GNB, HOST, N3, Out, PACKETS, SERVER, SESSIONS, checksum,
@@ -30,8 +31,10 @@ use martlet_upf_rules::*;
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, unshare};
 use std::collections::BTreeSet;
+use std::mem::offset_of;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tap::Tap;
@@ -190,9 +193,8 @@ impl Pair {
             lock(&xdp.frames).take(&mut buffer, from, local, Instant::now());
         }
         let state = &mut *xdp.forwarder.lock();
-        for seid in xdp.forwarder.take_events(state) {
-            xdp.forwarder.release(state, seid);
-        }
+        xdp.forwarder.take_events(state);
+        xdp.forwarder.release_noted(state);
         let mut all = self.tap.take();
         if matches!(verdict, Verdict::Redirect(_) | Verdict::Transmit) {
             all.push(left(&frame, whole));
@@ -479,6 +481,42 @@ fn kernel_and_xdp_agree_on_random_rules_and_packets() {
 #[test]
 fn kernel_and_xdp_agree_where_a_qfi_is_required() {
     agree(true);
+}
+
+#[test]
+fn a_packet_that_is_buffered_after_the_last_one_was_sent_leaves() {
+    in_namespace(|| {
+        let pair = Pair::new(false);
+        let ue = Ipv4Addr::new(10, 45, 0, 2);
+        let mut session = session(&pair.kernel, 1, 7, ue);
+        let to_gnb = Tunnel { teid: 0xa000, peer: GNB.into() };
+        session.fars.get_mut(&2).expect("FAR 2").tunnel = Some(to_gnb);
+        pair.xdp().apply(&Change::to(&session)).expect("the session");
+        let forwarder = pair.xdp().forwarder.clone();
+        // As a program hands it over that saw another packet waiting.
+        let buffer = |number: u32| {
+            let state = &mut *forwarder.lock();
+            let slot = state.sessions[&1].slot;
+            let of_session = &forwarder.programs.sessions;
+            let pending = of_session.u32(slot, offset_of!(types::session, pending));
+            pending.fetch_add(1, Ordering::Relaxed);
+            let packet = udp_packet((HOST, 7000), (ue, 9000), b"late");
+            let waiting = Waiting { number, packet, tunnel: None };
+            assert_eq!(forwarder.keep(state, slot, (2, false), waiting), Some(1));
+            assert_eq!((state.sessions[&1].waiting.len(), state.waiting), (1, 1));
+        };
+        buffer(0);
+        {
+            let state = &mut *forwarder.lock();
+            state.to_release.push(1);
+            forwarder.release_noted(state);
+            assert_eq!((state.sessions[&1].waiting.len(), state.waiting), (0, 0));
+        }
+        // Its session may end before.
+        buffer(1);
+        forwarder.remove(&[1]);
+        assert_eq!(forwarder.lock().waiting, 0);
+    });
 }
 
 fn agree(require_qfi: bool) {
