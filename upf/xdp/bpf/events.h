@@ -17,11 +17,12 @@ inline_always struct stats *cpu_stats(void)
 			own->what++; \
 	} while (0)
 
-/* Passes a packet to user space, which answers it (Error Indication), within a rate limit. */
-global int answer_in_user_space(int reason)
+/* Passes a packet to user space, which answers it (Error Indication), within the rate limit of an
+ * `enum answer_bucket`. */
+global int answer_in_user_space(int reason, __u32 which)
 {
-	__u32 first = 0;
-	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
+	__u32 index = which;
+	struct bucket *bucket = bpf_map_lookup_elem(&answers, &index);
 	if (bucket &&
 	    take_tokens(&bucket->full_at, bucket->burst, bucket->per_byte, bpf_ktime_get_ns() << 4))
 		return pass_to_kernel();

@@ -48,8 +48,9 @@ TABLE(groups, BPF_MAP_TYPE_ARRAY, __u32, struct group, 1024, BPF_F_MMAPABLE);
 /* By the index of their candidate. */
 TABLE(filters, BPF_MAP_TYPE_ARRAY, __u32, struct filter, 1024, BPF_F_MMAPABLE);
 TABLE(sessions, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1024, BPF_F_MMAPABLE);
-/* Bucket 0 limits unsolicited packets to user space: see `answer_in_user_space`. */
 TABLE(buckets, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1024, BPF_F_MMAPABLE);
+/* Rates of packets that are answered, by `enum answer_bucket`: see `answer_in_user_space`. */
+TABLE(answers, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, ANSWER_BUCKETS, BPF_F_MMAPABLE);
 /* Bytes left of a volume threshold or quota. */
 TABLE(limits, BPF_MAP_TYPE_ARRAY, __u32, __s64, 1024, BPF_F_MMAPABLE);
 

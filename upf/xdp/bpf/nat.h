@@ -7,8 +7,8 @@
 /* Converts a packet from outside into the ICMP error that answers it. */
 global int nat_icmp_reply(struct xdp_md *ctx, __u32 offset, __u32 kind, __u32 mtu)
 {
-	__u32 first = 0;
-	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
+	__u32 index = ANSWER_ICMP;
+	struct bucket *bucket = bpf_map_lookup_elem(&answers, &index);
 	if (!bucket || !take_tokens(&bucket->full_at, bucket->burst, bucket->per_byte,
 				    bpf_ktime_get_ns() << 4))
 		return NAT_LOST;

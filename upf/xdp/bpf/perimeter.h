@@ -122,6 +122,14 @@ inline_always int is_unknown_sender(struct xdp_md *ctx, struct tunnelled *tunnel
 	return globals.sources && !peer_number(ctx, tunnel);
 }
 
+/* The `enum answer_bucket` of a sender: others than peers do not use up the answers to those. */
+global __u32 answer_bucket_of(struct xdp_md *ctx, struct tunnelled *tunnel)
+{
+	if (!tunnel)
+		return ANSWER_UNKNOWN;
+	return is_unknown_sender(ctx, tunnel) ? ANSWER_UNKNOWN : ANSWER_PEER;
+}
+
 /* What a sender is to a session. */
 enum sender_kind {
 	SENDER_ACCEPTED,

@@ -268,8 +268,9 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	}
 	__u32 target = lookup_teid(tunnel->teid);
 	if (unlikely(!target))
-		return is_unknown_sender(ctx, tunnel) ? dropped(DROP_UNKNOWN_TUNNEL) :
-						  answer_in_user_space(DROP_UNKNOWN_TUNNEL);
+		return is_unknown_sender(ctx, tunnel) ?
+			       dropped(DROP_UNKNOWN_TUNNEL) :
+			       answer_in_user_space(DROP_UNKNOWN_TUNNEL, ANSWER_PEER);
 	if (unlikely(!whole)) {
 		struct rule *of_frames = any_rule_of(target);
 		return of_frames && of_frames->flags & RULE_USER_SPACE ? pass_to_kernel() :
@@ -278,7 +279,7 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	/* User space answers Router Solicitations within the same rate limit. Hop limit 255 proves
 	 * that the packet is from the link. */
 	if (unlikely(flow->version == 6 && flow->ttl == 255) && is_solicitation(ctx, offset, flow))
-		return answer_in_user_space(DROP_RATE);
+		return answer_in_user_space(DROP_RATE, answer_bucket_of(ctx, tunnel));
 	struct rule *rule = classify(ctx, offset, flow, tunnel, target, 1);
 	/* Check the session's UE address even if the PDR has none. */
 	if (unlikely(!rule)) {
@@ -296,8 +297,9 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	case SENDER_PEER:
 		return origin == FROM_SOCKET ? dropped_of(rule, DROP_N3_SOURCE) : pass_to_kernel();
 	case SENDER_UNKNOWN:
-		return origin == FROM_SOCKET ? dropped_of(rule, DROP_N3_SOURCE) :
-					       answer_in_user_space(DROP_N3_SOURCE);
+		return origin == FROM_SOCKET ?
+			       dropped_of(rule, DROP_N3_SOURCE) :
+			       answer_in_user_space(DROP_N3_SOURCE, ANSWER_UNKNOWN);
 	default:
 		return dropped_of(rule, DROP_N3_SOURCE);
 	}

@@ -56,7 +56,8 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 		case GTP_SIGNALLING:
 			return pass_to_kernel();
 		case GTP_UNKNOWN_EXTENSION:
-			return answer_in_user_space(DROP_UNKNOWN_EXTENSION);
+			return answer_in_user_space(DROP_UNKNOWN_EXTENSION,
+						    answer_bucket_of(ctx, &tunnel));
 		case GTP_MALFORMED:
 			return dropped(DROP_MALFORMED);
 		}

@@ -266,6 +266,14 @@ struct bucket {
 	__u64 unused;
 };
 
+/* Buckets of what causes an answer, in `answers`. */
+enum answer_bucket {
+	ANSWER_PEER,		/* from peers of N3 and their UEs: user space answers */
+	ANSWER_UNKNOWN,		/* from other senders on N3 */
+	ANSWER_ICMP,		/* from the data network: ICMP errors */
+	ANSWER_BUCKETS,
+};
+
 /* Drop reasons, in the order of the `DropReason` of user space. */
 enum drop {
 	DROP_MALFORMED,

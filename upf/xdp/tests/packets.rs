@@ -238,6 +238,23 @@ fn packets_of_unknown_tunnels_are_reported_at_a_limited_rate() {
 }
 
 #[test]
+fn unknown_senders_do_not_use_up_what_peers_are_answered() {
+    Bench::each(|mut bench| {
+        bench.datapath.set_peers(&[(GNB.into(), true)]);
+        bench.session();
+        let packet = udp_packet(UP, THERE, b"x");
+        let unknown = (Ipv4Addr::new(198, 51, 100, 9), 2152);
+        let ip = udp4(unknown, (bench.n3(), 2152), &g_pdu(TEID, 0, &[], &packet));
+        let frame = ethernet(bench.n3.own, bench.n3.peer, 0x0800, &ip);
+        let passed = (0..200).filter(|_| bench.run_n3(&frame).0 == Verdict::Pass).count();
+        assert!((100..150).contains(&passed), "{passed}: it may be a new gNB");
+        let frame = uplink(&bench, &g_pdu(0xdead, 0, &[], &packet));
+        let passed = (0..100).filter(|_| bench.run_n3(&frame).0 == Verdict::Pass).count();
+        assert_eq!(passed, 100, "unknown tunnels of the gNB");
+    });
+}
+
+#[test]
 fn packets_are_forwarded_between_tunnels() {
     Bench::each(|mut bench| {
         // An intermediate UPF: from the gNB to the anchor, and back.

@@ -206,6 +206,7 @@ impl Programs {
             || self.filters.failed()
             || self.sessions.failed()
             || self.buckets.failed()
+            || self.answers.failed()
             || self.limits.failed()
     }
 
@@ -304,6 +305,7 @@ impl Programs {
             filters: table("filters", &maps.filters)?,
             sessions: table("sessions", &maps.sessions)?,
             buckets: table("buckets", &maps.buckets)?,
+            answers: table("answers", &maps.answers)?,
             limits: table("limits", &maps.limits)?,
         })
     }

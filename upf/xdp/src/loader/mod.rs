@@ -171,8 +171,10 @@ pub struct Programs {
     pub filters: Table<types::filter>,
     /// Sessions. The first one is unused.
     pub sessions: Table<types::session>,
-    /// Token buckets. The first one limits packets that only user space answers.
+    /// Token buckets. The first one is unused.
     pub buckets: Table<types::bucket>,
+    /// Token buckets of packets that are answered.
+    pub answers: Table<types::bucket>,
     /// Remaining volumes of limits.
     pub limits: Table<i64>,
 }

@@ -63,7 +63,9 @@ pub(super) fn open(
         tracing::warn!(%error, "losses of interfaces behind XDP are not counted");
     });
     let burst = config.xdp.error_indications_per_second;
-    programs.buckets.write(0, response_bucket(burst));
+    for which in 0..programs.answers.entries() as u32 {
+        programs.answers.write(which, response_bucket(burst));
+    }
     let ring = open_ring(config, &programs, &link, &ports)?;
     let tracer = Tracer::open(&programs).map_err(failed)?;
 
