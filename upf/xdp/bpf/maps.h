@@ -127,5 +127,6 @@ struct shared_types {
 	enum drop drop;
 	enum nat_state nat_state;
 	enum event_kind event_kind;
+	enum packet_argument packet_argument;
 };
 struct shared_types shared_types SEC(".data.types");

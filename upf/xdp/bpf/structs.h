@@ -332,10 +332,12 @@ struct event {
 };
 
 /* Bits of a buffered packet's `argument` above its PDR ID. One from a tunnel may have a QFI. */
-#define ARGUMENT_NOTIFY 0x10000u	/* notify the CP function */
-#define ARGUMENT_TUNNEL 0x20000u
-#define ARGUMENT_HAS_QFI 0x40000u
-#define ARGUMENT_QFI_SHIFT 24
+enum packet_argument {
+	ARGUMENT_NOTIFY = 1 << 16,	/* notify the CP function */
+	ARGUMENT_TUNNEL = 1 << 17,
+	ARGUMENT_HAS_QFI = 1 << 18,
+	ARGUMENT_QFI_SHIFT = 24,	/* position of the QFI */
+};
 /* For `buffer`: the frame belongs to the kernel and can be redirected. */
 #define BUFFER_LIVE 1u
 

@@ -1,5 +1,6 @@
 //! Events of the programs, from AF_XDP sockets and from a ring buffer, which takes their overflow
 //! and all other events.
+use crate::loader::types::packet_argument;
 use crate::loader::{Programs, Receiver, XdpError, types};
 use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -34,12 +35,6 @@ pub(super) enum UserEvent {
 
 /// Maximum number of sockets that programs use; as `bpf/structs.h` has it.
 const MAX_SOCKETS: u32 = 64;
-
-/// Bits of a buffered packet's argument; as `bpf/structs.h` has them.
-const NOTIFY: u32 = 0x1_0000;
-const TUNNEL: u32 = 0x2_0000;
-const HAS_QFI: u32 = 0x4_0000;
-const QFI_SHIFT: u32 = 24;
 
 /// The ring and the sockets.
 pub(super) struct Ring {
@@ -153,13 +148,14 @@ fn read(bytes: &[u8]) -> Option<UserEvent> {
             if session == 0 {
                 return Some(UserEvent::Answer { packet });
             }
-            let has = |bit: u32| argument & bit != 0;
-            let qfi = has(HAS_QFI).then_some((argument >> QFI_SHIFT & 0x3f) as u8);
+            let has = |bit: packet_argument| argument & bit.0 != 0;
+            let qfi = argument >> packet_argument::ARGUMENT_QFI_SHIFT.0 & 0x3f;
+            let qfi = has(packet_argument::ARGUMENT_HAS_QFI).then_some(qfi as u8);
             Some(UserEvent::Packet {
                 session,
                 pdr: argument as u16,
-                notify: has(NOTIFY),
-                tunnelled: has(TUNNEL),
+                notify: has(packet_argument::ARGUMENT_NOTIFY),
+                tunnelled: has(packet_argument::ARGUMENT_TUNNEL),
                 qfi,
                 number: word(4)?,
                 packet,
