@@ -189,6 +189,13 @@ inline_always struct nat_fragment nat_fragment_key(struct iphdr *ip)
 	return part;
 }
 
+/* Whether the kernel cannot forward a packet. It would answer a translated one with an ICMP error
+ * that has the UE's address. */
+inline_always int nat_is_refused(struct flow *packet)
+{
+	return packet->ttl <= 1 || (packet->dont_fragment && packet->length > settings.n6_mtu);
+}
+
 /* Inward translation of later fragments, ICMP, and protocols without ports. */
 global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 {
@@ -203,6 +210,9 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 		struct nat_fragment_owner *of = bpf_map_lookup_elem(&nat_fragments, &part);
 		if (!of)
 			return NAT_NO_FLOW;
+		/* No error answers a later fragment, nor another error (RFC 1812, 4.3.2.7). */
+		if (unlikely(nat_is_refused(packet)))
+			return NAT_LOST;
 		packet->incarnation = of->incarnation;
 		packet->destination4 = of->ue;
 		ip->check = changed(ip->check, fold16(change32(ip->daddr, of->ue)));
@@ -223,6 +233,8 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 			struct nat_flow *flow = nat_flow_at(about);
 			if (!about || !flow)
 				return NAT_NO_FLOW;
+			if (unlikely(nat_is_refused(packet)))
+				return NAT_LOST;
 			packet->incarnation = flow->incarnation;
 			packet->destination4 = flow->other;
 			return NAT_DONE;
@@ -236,6 +248,11 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	__u32 ticks = bpf_jiffies64();
 	if (!index || !flow || nat_is_expired(flow, &key, ticks))
 		return NAT_NO_FLOW;
+	if (unlikely(packet->ttl <= 1))
+		return nat_icmp_reply(ctx, offset, ICMP_EXCEEDED << 8, 0);
+	if (unlikely(nat_is_refused(packet)))
+		return nat_icmp_reply(ctx, offset, ICMP_UNREACHABLE << 8 | ICMP_TOO_LARGE,
+				      settings.n6_mtu);
 	nat_seen(flow, &key, NAT_ANSWERED, ticks);
 	packet->incarnation = flow->incarnation;
 	packet->destination4 = flow->other;

@@ -496,6 +496,50 @@ fn icmp_errors_of_the_upf_have_the_public_address() {
     );
 }
 
+/// The kernel would answer with the UE's address.
+#[test]
+fn icmp_and_fragments_that_cannot_be_forwarded_do_not_reach_the_kernel() {
+    each(
+        |_| {},
+        |bench| {
+            let id = first_id(&bench);
+            let old = |mut packet: Vec<u8>| {
+                packet[8] = 1;
+                ip4::set_checksum(&mut packet);
+                packet
+            };
+            let large = |mut packet: Vec<u8>| {
+                packet[6] |= 0x40;
+                ip4::set_checksum(&mut packet);
+                packet
+            };
+            let id_bytes = id.to_be_bytes();
+            let long_pong =
+                icmp(HOST, PUBLIC, [0, 0], [id_bytes[0], id_bytes[1], 0, 5], &[0; 1380]);
+            for (packet, kind, word) in [
+                (old(pong(HOST, (PUBLIC, id))), [11, 0], [0; 4]),
+                (large(long_pong), [3, 4], [0, 0, 5, 0x78]),
+            ] {
+                let mut answer = icmp(PUBLIC, HOST, kind, word, &packet[..28]);
+                answer[4..6].fill(0);
+                ip4::set_checksum(&mut answer);
+                let due =
+                    (Verdict::Redirect(0), ethernet(bench.n6.peer, bench.n6.own, 0x0800, &answer));
+                assert_eq!(down(&bench, &packet), due);
+            }
+            // No error answers an error or a later fragment.
+            let (ue, host, public) = ((UE, 9000), (HOST, 7000), (PUBLIC, 9000));
+            out(&bench, &udp(ue, host, b"x"));
+            let error = icmp(HOST, PUBLIC, [3, 3], [0; 4], &udp(public, host, b"x"));
+            assert_eq!(down(&bench, &old(error)).0, Verdict::Drop);
+            let [first, second] = divided(&udp(host, public, &[7; 40]), 24);
+            inward(&bench, &first);
+            assert_eq!(down(&bench, &old(second)).0, Verdict::Drop);
+            assert_eq!(bench.drops(DropReason::Nat), 2);
+        },
+    );
+}
+
 #[test]
 fn ues_reach_each_other_by_their_public_ports() {
     each(
