@@ -213,6 +213,8 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 	    unlikely(flow->version == 4 && is_public(flow->destination4))) {
 		if (is_hairpin(ctx, offset, flow)) {
 			flow->read = 0;
+			/* The other UE's filters see the packet as it arrives there. */
+			flow->source4 = nat_address_of(flow->source4);
 			int done = nat_out(ctx, offset, rule) &&
 				   nat_in(ctx, offset, flow) == NAT_DONE;
 			__u32 other = done ? lookup_ue(flow, 0) : NONE;

@@ -6,9 +6,11 @@ mod rule_cache;
 use common::bench::{
     Bench, GNB, HOST, OTHER_GNB_TEID, OTHER_TEID, OTHER_UE, UE, ethernet, ip4, udp4,
 };
+use martlet_pfcp::ie::SdfFilter;
 use martlet_upf_config::{AllowedService, N6Mode, ServiceProtocol, UpfConfig};
 use martlet_upf_datapath::Datapath;
 use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_rules::RuleLimits;
 use martlet_upf_xdp::Verdict;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -556,6 +558,28 @@ fn ues_reach_each_other_by_their_public_ports() {
             // A port without a flow belongs to the machine, which the UE does not reach.
             let (verdict, _) = up(&bench, TEID, &udp((UE, 9000), (PUBLIC, 5001), b"x"));
             assert_eq!((verdict, bench.drops(DropReason::N6Isolation)), (Verdict::Drop, 1));
+        },
+    );
+}
+
+#[test]
+fn filters_of_a_ue_see_the_public_end_of_another_one() {
+    each(
+        |config| config.xdp.nat.full_cone = true,
+        |mut bench| {
+            let mut session = bench.session_of(2, OTHER_TEID, OTHER_UE);
+            let text = format!("permit out 17 from {PUBLIC} 9000 to assigned");
+            let filter = SdfFilter { flow_description: Some(text), ..SdfFilter::default() };
+            session.pdrs.get_mut(&2).expect("PDR 2").filters = vec![filter];
+            session.resolve(&RuleLimits::default()).expect("valid rules");
+            bench.apply(&session);
+            let opened = up(&bench, OTHER_TEID, &udp((OTHER_UE, 5000), (HOST, 7000), b"x"));
+            assert_eq!(opened.0, Verdict::Redirect(0));
+            let (verdict, frame) = up(&bench, TEID, &udp((UE, 9000), (PUBLIC, 5000), b"hello"));
+            assert_eq!(verdict, Verdict::Redirect(0));
+            assert_eq!(frame[58..], udp((PUBLIC, 9000), (OTHER_UE, 5000), b"hello"));
+            let (verdict, _) = up(&bench, TEID, &udp((UE, 9001), (PUBLIC, 5000), b"no filter"));
+            assert_eq!((verdict, bench.drops(DropReason::NoRule)), (Verdict::Drop, 1));
         },
     );
 }
