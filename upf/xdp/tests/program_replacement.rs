@@ -12,8 +12,8 @@ use martlet_upf_testing::peers::{GNB, HOST, N3, PeersRig, UE};
 use martlet_upf_testing::rig::config;
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 const PORT: u16 = 7005;
 /// Marks the child process and has its BPF folder; see `child_process`.
 const CHILD: &str = "MARTLET_TEST_PIN";
+/// Its packets to the data network go through the kernel.
+const BY_KERNEL: &str = "MARTLET_TEST_BY_KERNEL";
 
 fn between_peers() -> UpfConfig {
     let mut config = config();
@@ -137,8 +139,9 @@ fn programs_are_replaced_without_losing_a_packet() {
 struct BpfFs(PathBuf);
 
 impl BpfFs {
-    fn mount() -> BpfFs {
-        let path = std::env::temp_dir().join(format!("martlet-bpf-{}", std::process::id()));
+    fn mount(name: &str) -> BpfFs {
+        let path = format!("martlet-bpf-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(path);
         std::fs::create_dir_all(&path).expect("a folder");
         martlet_upf_testing::run("mount", &format!("-t bpf bpf {}", path.display()));
         BpfFs(path)
@@ -191,10 +194,35 @@ fn child_process() {
     let Some(pin) = std::env::var_os(CHILD) else { return };
     let mut config = between_peers();
     config.xdp.pin = Some(pin.into());
+    config.xdp.direct = std::env::var_os(BY_KERNEL).is_none();
     let (mut datapath, _signals) = open_datapath(&config).expect("the datapath");
     datapath.apply(&Change::to(&of_the_ue())).expect("the session");
     println!("READY");
     std::thread::sleep(Duration::from_secs(60));
+}
+
+/// Starts another process with the datapath, and waits until it has the session.
+fn start_process(pin: &Path, by_kernel: bool) -> Child {
+    let mut command = Command::new(std::env::current_exe().expect("this test"));
+    command.args(["child_process", "--exact", "--ignored", "--nocapture"]).env(CHILD, pin);
+    if by_kernel {
+        command.env(BY_KERNEL, "1");
+    }
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("another process");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let ready = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("READY")));
+    assert!(ready.is_some(), "the child process is not ready");
+    child
+}
+
+/// The gNB and the host, with a datapath that uses none of the interfaces.
+fn rig_elsewhere() -> PeersRig {
+    let mut elsewhere = between_peers();
+    elsewhere.datapath = DatapathChoice::Kernel;
+    elsewhere.n3.address = "127.0.0.8:2152".parse().expect("an address");
+    elsewhere.n6.interface = "elsewhere".into();
+    elsewhere.n6.mode = martlet_upf_config::N6Mode::None;
+    peers_rig(elsewhere)
 }
 
 fn has_program(interface: &str) -> bool {
@@ -205,25 +233,11 @@ fn has_program(interface: &str) -> bool {
 #[test]
 fn programs_of_a_killed_process_are_taken_over() {
     in_namespace(|| {
-        let bpf = BpfFs::mount();
+        let bpf = BpfFs::mount("killed");
         let pin = bpf.0.join("upf");
-        // This datapath holds the interfaces, so drop it for the child processes.
-        let mut elsewhere = between_peers();
-        elsewhere.datapath = DatapathChoice::Kernel;
-        elsewhere.n3.address = "127.0.0.8:2152".parse().expect("an address");
-        elsewhere.n6.interface = "elsewhere".into();
-        elsewhere.n6.mode = martlet_upf_config::N6Mode::None;
-        let mut rig = peers_rig(elsewhere);
+        let mut rig = rig_elsewhere();
         assert!(!has_program("n3a"));
-        let mut child = Command::new(std::env::current_exe().expect("this test"))
-            .args(["child_process", "--exact", "--ignored", "--nocapture"])
-            .env(CHILD, &pin)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("another process");
-        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let ready = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("READY")));
-        assert!(ready.is_some(), "the child process is not ready");
+        let mut child = start_process(&pin, false);
         warm(&mut rig);
         let stream = Stream::start(&rig);
         std::thread::sleep(Duration::from_millis(200));
@@ -257,6 +271,36 @@ fn programs_of_a_killed_process_are_taken_over() {
         drop(datapath);
         assert!(!has_program("n3a") && !has_program("n6a"), "a graceful end removes the programs");
         assert_eq!(std::fs::read_dir(&pin).expect("the folder").count(), 0);
+    });
+}
+
+#[test]
+fn programs_of_a_killed_process_keep_their_way_through_the_kernel() {
+    in_namespace(|| {
+        let bpf = BpfFs::mount("kernel");
+        let pin = bpf.0.join("upf");
+        let mut rig = rig_elsewhere();
+        let mut child = start_process(&pin, true);
+        warm(&mut rig);
+        let stream = Stream::start(&rig);
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        let mut config = between_peers();
+        (config.xdp.pin, config.xdp.direct) = (Some(pin), false);
+        let (datapath, _signals) = open_datapath(&config).expect("the next process takes over");
+        let received = || stream.received.load(Ordering::Relaxed);
+        let (before, start) = (received(), Instant::now());
+        while received() < before + 200 {
+            assert!(
+                start.elapsed() < Duration::from_secs(15),
+                "the previous programs forward no packets"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(datapath.counters().uplink_packets.get(), 0, "they are not replaced yet");
+        stream.end();
+        drop(datapath);
+        assert_eq!(std::fs::read_dir(bpf.0.join("upf")).expect("the folder").count(), 0);
     });
 }
 

@@ -10,6 +10,7 @@ use nix::net::if_::if_nametoindex;
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::net::Ipv4Addr;
+use std::path::Path;
 
 /// MTU of both ends: the largest that XDP supports on all interfaces, `LINK_MTU` of the programs.
 /// UEs' packets are smaller: see n6.mtu.
@@ -47,23 +48,7 @@ impl Link {
         let failed = |what: &str, error: io::Error| InterfaceError::setting(what, &outer, error);
         let name = own(&outer)?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
-        if let Ok(old) = if_nametoindex(outer.as_str()) {
-            if martlet_interface::address(&outer).map_err(|error| failed("the address", error))?
-                != LINK_MAC
-            {
-                return Err(in_use(&outer).into());
-            }
-            // Left by an earlier run that was killed.
-            netlink.delete(old).map_err(|error| failed("the end", error))?;
-        }
-        netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(
-            |error| match error.raw_os_error() {
-                Some(libc::EEXIST) => in_use(&inner),
-                Some(libc::EOPNOTSUPP) => InterfaceError::NoVeth,
-                Some(libc::EPERM) => InterfaceError::NoPermission { interface: outer.clone() },
-                _ => InterfaceError::Create { interface: outer.clone(), source: error },
-            },
-        )?;
+        create(config, &netlink, &outer, &inner)?;
         let index =
             |name: &str| if_nametoindex(name).map_err(|error| failed("the index", error.into()));
         let mut link = Link {
@@ -84,13 +69,7 @@ impl Link {
             let (outer, inner) = network_instance_names(config, n);
             let failed =
                 |source: io::Error| InterfaceError::Create { interface: outer.clone(), source };
-            if let Ok(old) = if_nametoindex(outer.as_str()) {
-                if martlet_interface::address(&outer).map_err(failed)? != LINK_MAC {
-                    return Err(in_use(&outer).into());
-                }
-                netlink.delete(old).map_err(failed)?;
-            }
-            netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(failed)?;
+            create(config, &netlink, &outer, &inner)?;
             let ends = (index(&outer)?, index(&inner)?);
             link.network_instances.push(ends);
             for (name, index) in [(&outer, ends.0), (&inner, ends.1)] {
@@ -190,6 +169,43 @@ impl Drop for Link {
             tracing::warn!(%error, "N6 interface not removed");
         }
     }
+}
+
+/// Creates a pair. One of an earlier run that was killed is replaced, unless pinned programs
+/// forward by it: they know its ends by their indices.
+fn create(
+    config: &UpfConfig,
+    netlink: &Netlink,
+    outer: &str,
+    inner: &str,
+) -> Result<(), InterfaceError> {
+    let failed = |what: &str, error: io::Error| InterfaceError::setting(what, outer, error);
+    if let Ok(old) = if_nametoindex(outer) {
+        let address = martlet_interface::address(outer);
+        if address.map_err(|error| failed("the address", error))? != LINK_MAC {
+            return Err(in_use(outer));
+        }
+        if is_pinned(config, outer, inner) {
+            tracing::info!(interface = outer, "interface of pinned programs kept");
+            return Ok(());
+        }
+        netlink.delete(old).map_err(|error| failed("the end", error))?;
+    }
+    let made = netlink.pair([(outer, LINK_MAC), (inner, LINK_MAC)], LARGEST);
+    made.map_err(|error| match error.raw_os_error() {
+        Some(libc::EEXIST) => in_use(inner),
+        Some(libc::EOPNOTSUPP) => InterfaceError::NoVeth,
+        Some(libc::EPERM) => InterfaceError::NoPermission { interface: outer.into() },
+        _ => InterfaceError::Create { interface: outer.into(), source: error },
+    })
+}
+
+/// Whether programs of an earlier process are pinned at both ends of a pair.
+fn is_pinned(config: &UpfConfig, outer: &str, inner: &str) -> bool {
+    let exists = |folder: &Path, name: &str| folder.join(name).exists();
+    let pin = config.xdp.pin.as_deref();
+    pin.is_some_and(|folder| exists(folder, outer) && exists(folder, inner))
+        && martlet_interface::address(inner).is_ok_and(|address| address == LINK_MAC)
 }
 
 /// Whether an interface of this machine has an address.
