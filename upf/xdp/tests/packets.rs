@@ -9,7 +9,7 @@ use common::bench::{Bench, GNB, HOST, Link, OTHER_GNB_TEID, OTHER_UE, UE, ethern
 use martlet_pfcp::ie::{GateStatus, Interface, SdfFilter};
 use martlet_upf_datapath::conformance::{measure, udp_packet};
 use martlet_upf_datapath::counters::DropReason;
-use martlet_upf_datapath::{Change, Datapath, Event, Reached};
+use martlet_upf_datapath::{Change, Datapath, DatapathError, Event, Reached};
 use martlet_upf_rules::dns::{Answer, NamePattern};
 use martlet_upf_rules::*;
 use martlet_upf_testing::{in_namespace, run};
@@ -251,6 +251,41 @@ fn unknown_senders_do_not_use_up_what_peers_are_answered() {
         let frame = uplink(&bench, &g_pdu(0xdead, 0, &[], &packet));
         let passed = (0..100).filter(|_| bench.run_n3(&frame).0 == Verdict::Pass).count();
         assert_eq!(passed, 100, "unknown tunnels of the gNB");
+    });
+}
+
+#[test]
+fn a_session_whose_routes_find_no_room_is_rejected() {
+    in_namespace(|| {
+        let mut bench = Bench::new(|config| config.xdp.sessions = 16);
+        let with_routes = |bench: &Bench, seid: u8, teid: u32, ue: Ipv4Addr, count: u8| {
+            let mut session = bench.session_of(seid.into(), teid, ue);
+            let network = |n: u8| IpAddr::from([10, 60 + seid, n, 0]);
+            let routes = (0..count).map(|n| Prefix { network: network(n), length: 24 }).collect();
+            let extras = PdrExtras { routes, ..PdrExtras::default() };
+            session.pdrs.get_mut(&2).expect("PDR 2").extras = Some(Box::new(extras));
+            session
+        };
+        let first = with_routes(&bench, 1, TEID, UE, 16);
+        bench.apply(&first);
+        let second = with_routes(&bench, 2, 0x0202, OTHER_UE, 1);
+        let error = bench.datapath.apply(&Change::to(&second)).expect_err("no room");
+        assert!(matches!(error, DatapathError::NoResources(_)), "{error}");
+        assert!(error.to_string().contains("upf.xdp.sessions"), "{error}");
+        // Those that are written remain, and nothing of the other session is.
+        bench.apply(&first);
+        let down = |bench: &Bench, to: Ipv4Addr| {
+            let packet = udp_packet(THERE, (to, 9000), b"down");
+            bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)).0
+        };
+        assert_eq!(down(&bench, Ipv4Addr::new(10, 61, 15, 7)), Verdict::Redirect(0));
+        assert_eq!(down(&bench, OTHER_UE), Verdict::Pass);
+        let tables = bench.datapath.tables();
+        let routes = tables.iter().find(|usage| usage.table == "ipv4_routes").expect("its usage");
+        assert_eq!((routes.used, routes.capacity), (16, 16));
+        bench.datapath.remove(1);
+        bench.apply(&second);
+        assert_eq!(down(&bench, Ipv4Addr::new(10, 62, 0, 7)), Verdict::Redirect(0));
     });
 }
 

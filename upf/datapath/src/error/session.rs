@@ -40,6 +40,12 @@ pub enum ResourceError {
         /// Its name in the configuration.
         table: &'static str,
     },
+    /// A lookup table of the XDP programs has no free entry.
+    #[error("the table of {table} is full: make upf.xdp.sessions larger")]
+    LookupFull {
+        /// Its name in metrics.
+        table: &'static str,
+    },
     /// More volume thresholds and quotas than a session may have.
     #[error("{count} volume limits in a session, {max} are possible")]
     VolumeLimits {

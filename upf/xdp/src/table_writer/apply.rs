@@ -60,6 +60,10 @@ impl Forwarder {
         if rules > self.limits.rules as usize {
             return Err(full("rules"));
         }
+        let known = state.sessions.get(&session.seid);
+        let has = |key: &LookupKey| known.is_some_and(|entry| entry.lookup_keys.contains_key(key));
+        let keys = plan.lookup_keys.keys().copied();
+        self.room_for(state, keys.filter(|key| !has(key)))?;
         if change.drop_buffered {
             self.take_events(state);
             self.drop_waiting(state, session.seid);

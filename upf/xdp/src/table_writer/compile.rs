@@ -33,7 +33,7 @@ pub(super) enum LookupKey {
 }
 
 impl LookupKey {
-    fn of_route(route: &Prefix) -> LookupKey {
+    pub fn of_route(route: &Prefix) -> LookupKey {
         match route.network {
             IpAddr::V4(network) => LookupKey::Route4(network, route.length),
             IpAddr::V6(network) => LookupKey::Route6(network, route.length),
@@ -46,6 +46,38 @@ impl LookupKey {
             LookupKey::Teid(_) | LookupKey::Ue(_) => None,
             LookupKey::Route4(network, length) => Some(Prefix { network: network.into(), length }),
             LookupKey::Route6(network, length) => Some(Prefix { network: network.into(), length }),
+        }
+    }
+}
+
+/// The lookup tables that sessions can fill, since one may have many of these keys. Each has as
+/// many entries as there can be sessions.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum KeyTable {
+    Prefixes,
+    Routes4,
+    Routes6,
+}
+
+impl KeyTable {
+    pub const ALL: [KeyTable; 3] = [KeyTable::Prefixes, KeyTable::Routes4, KeyTable::Routes6];
+
+    /// The table of a key, if it can be full.
+    pub fn of(lookup_key: LookupKey) -> Option<KeyTable> {
+        match lookup_key {
+            LookupKey::Teid(_) | LookupKey::Ue(UeAddress::V4(_)) => None,
+            LookupKey::Ue(UeAddress::V6(_)) => Some(KeyTable::Prefixes),
+            LookupKey::Route4(..) => Some(KeyTable::Routes4),
+            LookupKey::Route6(..) => Some(KeyTable::Routes6),
+        }
+    }
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            KeyTable::Prefixes => "ipv6_prefixes",
+            KeyTable::Routes4 => "ipv4_routes",
+            KeyTable::Routes6 => "ipv6_routes",
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The state of the datapath, its counters and status.
-use super::compile::Limit;
+use super::compile::{KeyTable, Limit};
 use super::packet_socket::PacketSocket;
 use super::ring::Ring;
 use super::state::State;
@@ -270,6 +270,10 @@ impl Forwarder {
             .collect();
         let fill = |table, used, capacity| TableUsage { table, used, capacity };
         all.push(fill("rules", state.rules as u64, self.limits.rules.into()));
+        for table in KeyTable::ALL {
+            let used = state.used_keys[table as usize];
+            all.push(fill(table.name(), used.into(), self.limits.sessions.into()));
+        }
         all.push(fill("translated_flows", state.flows.alive as u64, self.nat.flows.into()));
         all.push(fill("waiting", state.waiting as u64, self.limits.buffer_packets as u64));
         all
@@ -313,7 +317,9 @@ impl Forwarder {
             [&state.session_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
         let per_cent = |(used, max): (u32, u32)| u64::from(used) * 100 / u64::from(max.max(1));
         let rules = per_cent((state.rules as u32, self.limits.rules));
-        tables.into_iter().map(|slots| per_cent(slots.fill())).fold(rules, u64::max).min(100) as u8
+        let keys = state.used_keys.map(|used| per_cent((used, self.limits.sessions)));
+        let slots = tables.into_iter().map(|slots| per_cent(slots.fill()));
+        slots.chain(keys).fold(rules, u64::max).min(100) as u8
     }
 
     /// Adds the programs' counters since the last call to ours.

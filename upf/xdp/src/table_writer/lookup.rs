@@ -1,11 +1,11 @@
 //! Lookup keys in the BPF maps: the rule cache, the cells and the framed routes.
 use super::Forwarder;
 use super::allocation::Allocation;
-use super::compile::{LookupKey, Plan};
+use super::compile::{KeyTable, LookupKey, Plan};
 use super::filters;
 use super::state::State;
 use crate::loader::types::{self, rule_flag};
-use martlet_upf_datapath::InterfaceError;
+use martlet_upf_datapath::{DatapathError, InterfaceError, ResourceError};
 use martlet_upf_kernel::netlink::Netlink;
 use martlet_upf_kernel::netns;
 use martlet_upf_rules::{Prefix, UeAddress};
@@ -17,6 +17,22 @@ pub(super) const LIST: u32 = 0x8000_0000;
 pub(super) const CACHED: u32 = 0x4000_0000;
 
 impl Forwarder {
+    /// Whether the tables have room for new keys.
+    pub(super) fn room_for(
+        &self,
+        state: &State,
+        keys: impl Iterator<Item = LookupKey>,
+    ) -> Result<(), DatapathError> {
+        let mut used = state.used_keys;
+        for table in keys.filter_map(KeyTable::of) {
+            used[table as usize] += 1;
+            if used[table as usize] > self.limits.sessions {
+                return Err(ResourceError::LookupFull { table: table.name() }.into());
+            }
+        }
+        Ok(())
+    }
+
     /// Allocates a cache slot for a rule that is the only target of a key.
     pub(super) fn cache_rule(
         &self,
@@ -88,6 +104,9 @@ impl Forwarder {
             (LookupKey::Ue(address), None) => drop(state.by_ue.remove(&address)),
             (route, Some(_)) => drop(state.by_route.insert(route, seid)),
             (route, None) => drop(state.by_route.remove(&route)),
+        }
+        if before.is_some() != leads_to.is_some() {
+            state.count_key(lookup_key, leads_to.is_some());
         }
         if let Some(route) = lookup_key.route() {
             return self.enter_route(seid, route, before, leads_to);

@@ -3,6 +3,7 @@
 //! IP session that has had such a rule stays in user space.
 use super::Forwarder;
 use super::apply::bits_of;
+use super::compile::LookupKey;
 use super::packet_socket::PacketSocket;
 use super::socket::teid_of;
 use crate::loader::LINK_MAC;
@@ -69,6 +70,12 @@ impl LookupKeys {
         keys.routes = session.routes();
         keys
     }
+
+    /// Those whose tables can be full.
+    fn limited(&self) -> BTreeSet<LookupKey> {
+        let prefixes = self.prefixes.iter().map(|prefix| LookupKey::Ue(UeAddress::V6(*prefix)));
+        prefixes.chain(self.routes.iter().map(LookupKey::of_route)).collect()
+    }
 }
 
 impl NonIpRules {
@@ -111,7 +118,18 @@ impl NonIpRules {
         let taken = session.teids().iter().any(|teid| other(state.by_teid.get(teid)))
             || session.ue_addresses().iter().any(|address| other(state.by_ue.get(address)));
         let taken = taken || self.has_keys_of(session);
-        if taken { refuse(PdrError::InUse) } else { Ok(()) }
+        if taken {
+            return refuse(PdrError::InUse);
+        }
+        let known = self.lookup_keys.get(&session.seid).map(LookupKeys::limited);
+        let known = known.unwrap_or_default();
+        let of_programs = state.sessions.get(&session.seid);
+        let has = |key: &LookupKey| {
+            known.contains(key)
+                || of_programs.is_some_and(|entry| entry.lookup_keys.contains_key(key))
+        };
+        let keys = LookupKeys::of(session).limited().into_iter();
+        forwarder.room_for(&state, keys.filter(|key| !has(key)))
     }
 
     /// Whether some session here has one of these tunnels or addresses.
@@ -174,7 +192,10 @@ impl NonIpRules {
         let down = self.down[forwarder.ue_to_ue.of(change.session.network()) as usize];
         let before = self.lookup_keys.insert(seid, now.clone()).unwrap_or_default();
         // The lock guards these tables.
-        let _state = forwarder.lock();
+        let state = &mut *forwarder.lock();
+        let (keys_before, keys_now) = (before.limited(), now.limited());
+        keys_before.difference(&keys_now).for_each(|key| state.count_key(*key, false));
+        keys_now.difference(&keys_before).for_each(|key| state.count_key(*key, true));
         let programs = &forwarder.programs;
         before.teids.difference(&now.teids).for_each(|teid| programs.clear_teid(*teid));
         before
@@ -201,8 +222,10 @@ impl NonIpRules {
 
     /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove); `None` for an IP session.
     pub fn remove(&mut self, forwarder: &Forwarder, seid: u64) -> Option<Vec<Usage>> {
-        let LookupKeys { teids, addresses, prefixes, routes } = self.lookup_keys.remove(&seid)?;
-        let state = forwarder.lock();
+        let keys = self.lookup_keys.remove(&seid)?;
+        let mut state = forwarder.lock();
+        keys.limited().into_iter().for_each(|key| state.count_key(key, false));
+        let LookupKeys { teids, addresses, prefixes, routes } = keys;
         teids.iter().for_each(|teid| forwarder.programs.clear_teid(*teid));
         prefixes.iter().for_each(|prefix| forwarder.programs.clear_ue6(prefix.to_be_bytes()));
         addresses.iter().for_each(|address| forwarder.programs.clear_ue4(address.octets()));

@@ -1,5 +1,5 @@
 //! State of sessions in user space.
-use super::compile::{Limit, LookupKey, class_in};
+use super::compile::{KeyTable, Limit, LookupKey, class_in};
 use super::lazy_box::LazyBox;
 use super::nat::Flows;
 use super::rule_slots::{Rates, RuleSlots};
@@ -132,6 +132,8 @@ pub(super) struct State {
     pub by_ue: HashMap<UeAddress, u64>,
     /// Networks behind UEs.
     pub by_route: BTreeMap<LookupKey, u64>,
+    /// Used entries of the tables of [`KeyTable`], also of sessions in user space.
+    pub used_keys: [u32; KeyTable::ALL.len()],
     pub session_slots: Slots,
     pub rule_slots: RuleSlots,
     pub rest_slots: Slots,
@@ -163,6 +165,7 @@ impl State {
             by_teid: HashMap::new(),
             by_ue: HashMap::new(),
             by_route: BTreeMap::new(),
+            used_keys: Default::default(),
             session_slots: Slots::new(programs.sessions.entries()),
             rule_slots: RuleSlots::new(programs),
             rest_slots: Slots::new(programs.cold_rules.entries()),
@@ -178,6 +181,13 @@ impl State {
             gone: [[0; 2]; 2],
             gone_by_class: [0; CLASSES],
         }
+    }
+
+    /// Counts a lookup key that is written for the first time, or removed.
+    pub fn count_key(&mut self, lookup_key: LookupKey, is_written: bool) {
+        let Some(table) = KeyTable::of(lookup_key) else { return };
+        let used = &mut self.used_keys[table as usize];
+        *used = if is_written { *used + 1 } else { used.saturating_sub(1) };
     }
 
     /// A number for a new session, not 0.
