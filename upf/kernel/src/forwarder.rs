@@ -318,7 +318,7 @@ impl<O: Egress> Forwarder<O> {
         if change.renotify {
             state.notified = false;
         }
-        self.release_buffer(&entry, &mut state, now);
+        let of_ue = self.release_buffer(&entry, &mut state, now);
         let (teids, ue) = (state.teids.clone(), state.ue.clone());
         drop(state);
         self.route(&entry, &old_routes, &session.routes());
@@ -331,6 +331,7 @@ impl<O: Egress> Forwarder<O> {
             drop(tables);
             self.list(&entry, teids, ue);
         }
+        self.uplink_again(&entry, of_ue, now);
         self.release_early(session.seid, now);
         Ok(())
     }
@@ -454,12 +455,15 @@ impl<O: Egress> Forwarder<O> {
         }
         // As in `release_buffer`.
         state.notified = true;
+        let (mut of_ue, now) = (Vec::new(), Instant::now());
         for BufferedPacket { packet, tunnel } in handed.waiting {
             let bytes = [&[0; HEADROOM][..], &packet].concat();
             let waiting = Waiting { bytes, tunnel };
-            self.downlink_again(&entry, &mut state, waiting, Instant::now());
+            of_ue.extend(self.downlink_again(&entry, &mut state, waiting, now));
         }
         state.notified = handed.notified && !state.buffer.is_empty();
+        drop(state);
+        self.uplink_again(&entry, of_ue, now);
     }
 
     /// See [`Datapath::last_packet`](martlet_upf_datapath::Datapath::last_packet).
@@ -528,21 +532,24 @@ impl<O: Egress> Forwarder<O> {
     }
 
     /// Processes buffered packets again, in order. Those that must still be buffered remain.
-    fn release_buffer(&self, entry: &Entry, state: &mut State, now: Instant) {
+    /// Returns those of the UE, for [`uplink_again`](Self::uplink_again).
+    fn release_buffer(&self, entry: &Entry, state: &mut State, now: Instant) -> Vec<Waiting> {
         let waiting = state.take_buffer();
         if waiting.is_empty() {
             state.notified = false;
-            return;
+            return Vec::new();
         }
         self.buffered.fetch_sub(waiting.len(), Ordering::Relaxed);
         // Packets that are still buffered cause no further notification; a new packet does.
         let notified = std::mem::replace(&mut state.notified, true);
+        let mut of_ue = Vec::new();
         for packet in waiting {
-            self.downlink_again(entry, state, packet, now);
+            of_ue.extend(self.downlink_again(entry, state, packet, now));
         }
         state.notified = notified;
         if state.buffer.is_empty() {
             state.notified = false;
         }
+        of_ue
     }
 }

@@ -75,7 +75,7 @@ impl<O: Egress> Forwarder<O> {
                 self.counters.dropped(DropReason::N3Source);
             }
             Sender::Accepted => {
-                self.take_accepted(entry, state, (from, teid, qfi), elsewhere, frame, now)
+                self.take_accepted(entry, state, (Some(from), teid, qfi), elsewhere, frame, now)
             }
         }
         true
@@ -87,12 +87,12 @@ impl<O: Egress> Forwarder<O> {
         of_ue(Flow::of(packet)?.destination)
     }
 
-    /// The same from a sender whose packets the session accepts.
+    /// The same from a sender whose packets the session accepts; `None`: it was buffered.
     fn take_accepted(
         &self,
         entry: &Entry,
         mut state: MutexGuard<'_, State>,
-        (from, teid, qfi): (IpAddr, u32, Option<u8>),
+        (from, teid, qfi): (Option<IpAddr>, u32, Option<u8>),
         elsewhere: Option<UeToUe>,
         mut frame: Frame<'_>,
         now: Instant,
@@ -129,7 +129,10 @@ impl<O: Egress> Forwarder<O> {
             state.dropped(reason);
             return self.counters.dropped(reason);
         };
-        if qfi.is_none() && state.rules.get(rule).is_some_and(|rule| rule.unmarked_qfi.is_some()) {
+        if let Some(from) = from
+            && qfi.is_none()
+            && state.rules.get(rule).is_some_and(|rule| rule.unmarked_qfi.is_some())
+        {
             self.counters.unmarked_packets.add(1);
             self.counters.unmarked_peers.add(from, 1);
         }
@@ -351,21 +354,22 @@ impl<O: Egress> Forwarder<O> {
         }
     }
 
-    /// Processes a buffered packet again. One of the UE itself is dropped: whether it may leave is
-    /// only checked when it arrives.
+    /// Processes a buffered packet again. Returns one of the UE itself that is no longer buffered,
+    /// for [`uplink_again`](Self::uplink_again).
     pub(super) fn downlink_again(
         &self,
         entry: &Entry,
         state: &mut State,
         waiting: Waiting,
         now: Instant,
-    ) {
+    ) -> Option<Waiting> {
         let Waiting { mut bytes, tunnel } = waiting;
         let mut frame = Frame::new(&mut bytes, HEADROOM);
         // As in `take_accepted`.
         let read_as = if tunnel.is_some() { Direction::Uplink } else { Direction::Downlink };
         let Some(mut flow) = state.flow(frame.packet(), read_as) else {
-            return self.counters.dropped(DropReason::Malformed);
+            self.counters.dropped(DropReason::Malformed);
+            return None;
         };
         self.keep_together(&mut flow);
         let (rule, qfi) = match tunnel {
@@ -374,17 +378,38 @@ impl<O: Egress> Forwarder<O> {
             None => (state.rule_for_network(&flow), None),
             Some((teid, qfi)) => (state.rule_for_tunnel(teid, &flow, qfi), qfi),
         };
-        let is_downlink = |rule: &usize| {
-            state.rules.get(*rule).is_some_and(|rule| rule.pdr.direction() == Direction::Downlink)
-        };
-        let Some(rule) = rule.filter(is_downlink) else {
-            return self.counters.dropped(DropReason::NoRule);
+        let found = rule.and_then(|rule| state.rules.get(rule));
+        let is_of_ue = found.is_some_and(|rule| rule.pdr.direction() == Direction::Uplink);
+        let waits = found.is_some_and(|rule| matches!(rule.target, Target::Buffer { .. }));
+        if is_of_ue && tunnel.is_some() && !waits {
+            return Some(Waiting { bytes, tunnel });
+        }
+        let Some(rule) = rule.filter(|_| !is_of_ue || tunnel.is_some()) else {
+            self.counters.dropped(DropReason::NoRule);
+            return None;
         };
         let detected = Detected { rule, qfi };
         if let Next::Network(instance) =
             self.carry_out(entry, state, detected, &flow, &mut frame, now)
         {
             self.leave(&frame, instance);
+        }
+        None
+    }
+
+    /// Processes buffered packets of the UE again, each as if it arrived now: it is sent, maybe to
+    /// another UE, after the session's lock is released.
+    pub(super) fn uplink_again(&self, entry: &Entry, waiting: Vec<Waiting>, now: Instant) {
+        for Waiting { mut bytes, tunnel } in waiting {
+            let Some((teid, qfi)) = tunnel else { continue };
+            let frame = Frame::new(&mut bytes, HEADROOM);
+            let elsewhere = self.ue_elsewhere(frame.packet());
+            let state = lock(&entry.state);
+            if state.removed {
+                self.counters.dropped(DropReason::BufferDropped);
+                continue;
+            }
+            self.take_accepted(entry, state, (None, teid, qfi), elsewhere, frame, now);
         }
     }
 

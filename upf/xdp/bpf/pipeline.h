@@ -197,6 +197,9 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 {
 	if (unlikely(rule->flags & RULE_TUNNEL))
 		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
+	/* Another UE may buffer the packet, which then no longer waits for this one. */
+	if (origin == FROM_BUFFER)
+		origin = FROM_SOCKET;
 	if (settings.local_switching) {
 		__u32 other = lookup_ue(flow, 0);
 		if (unlikely(other)) {
@@ -311,7 +314,7 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
 		return dropped_of(rule, DROP_FOREIGN_SOURCE);
 	}
-	if (unlikely(!tunnel->has_qfi) && rule->flags & RULE_DEFAULT_FLOW)
+	if (unlikely(!tunnel->has_qfi) && rule->flags & RULE_DEFAULT_FLOW && origin != FROM_BUFFER)
 		count_unmarked(ctx, tunnel);
 	/* User space drops such packets of its sessions itself: it knows which payload is IP. */
 	if (unlikely(is_for_n3(flow)) &&

@@ -53,6 +53,10 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
             "packets of another UPF are buffered and released in order",
             waiting::packets_of_another_upf_wait_and_leave_in_order,
         ),
+        (
+            "packets of the UE are buffered and released in order",
+            waiting::packets_of_the_ue_wait_and_leave_in_order,
+        ),
         ("a notification is repeated on request", waiting::a_notification_is_repeated_when_asked),
         ("the buffer is bounded", waiting::the_buffer_is_bounded),
         (

@@ -87,6 +87,28 @@ pub(super) fn packets_of_another_upf_wait_and_leave_in_order<R: Rig>(rig: &mut R
     assert_eq!(rig.datapath().buffered(1).packets, 0);
 }
 
+/// Rules may buffer packets of the UE, too.
+pub(super) fn packets_of_the_ue_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    session.fars.get_mut(&1).expect("FAR 1").action = Action::Buffer { notify: false };
+    apply(rig, &session);
+    for n in 0..5 {
+        send_uplink(rig, 1, 7000, format!("waiting {n}").as_bytes());
+    }
+    await_buffered(rig, 1, 5);
+    // Other rules change, and they wait on.
+    idle(rig, &mut session);
+    assert_eq!(rig.datapath().buffered(1).packets, 5);
+    assert_eq!(rig.datapath().counters().uplink_packets.get(), 0);
+    session.fars.get_mut(&1).expect("FAR 1").action = Action::Forward;
+    apply(rig, &session);
+    for n in 0..5 {
+        assert_eq!(rig.receive_n6(), Some(format!("waiting {n}").into_bytes()));
+    }
+    assert_eq!(rig.datapath().buffered(1).packets, 0);
+    assert_eq!(rig.datapath().counters().uplink_packets.get(), 5);
+}
+
 pub(super) fn a_notification_is_repeated_when_asked<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
     idle(rig, &mut session);

@@ -16,7 +16,7 @@ use martlet_upf_datapath::telemetry::Volume;
 use martlet_upf_datapath::{Change, DatapathError, PdrError, Usage};
 use martlet_upf_kernel::handed_over::{HandedOver, UrrHandedOver};
 use martlet_upf_kernel::network_instances::network_instance_of;
-use martlet_upf_rules::{ById, Direction, Session, shared};
+use martlet_upf_rules::{Action, ById, Direction, Pdr, Session, shared};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -174,9 +174,21 @@ impl Forwarder {
         let limits_at = self.limits(state, entry, plan, allocation)?;
         entry.senders.update(session, Instant::now());
         entry.of_others.set(session.tunnels_of_others().into_iter().collect());
-        let to_ue = session.pdrs.values().filter(|pdr| pdr.direction() == Direction::Downlink);
-        let tunnels = to_ue.filter_map(|pdr| Some((pdr.id, pdr.local?.teid)));
-        entry.downlink_tunnels.set(tunnels.collect());
+        let buffers = |pdr: &Pdr| {
+            let far = session.fars.get(&pdr.far);
+            far.is_some_and(|far| matches!(far.action, Action::Buffer { .. }))
+        };
+        let tunnels: BTreeMap<u16, u32> = session
+            .pdrs
+            .values()
+            .filter(|pdr| {
+                // The last packets of a UE may arrive after its rule has buffered.
+                let of_ue = buffers(pdr) || entry.buffered_tunnels.contains_key(&pdr.id);
+                pdr.direction() == Direction::Downlink || of_ue
+            })
+            .filter_map(|pdr| Some((pdr.id, pdr.local?.teid)))
+            .collect();
+        entry.buffered_tunnels.set(tunnels);
         entry.ue_to_ue = self.ue_to_ue.of(session.network());
         let ue_to_ue = bits_of(entry.ue_to_ue);
         let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };

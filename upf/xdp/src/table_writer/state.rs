@@ -64,8 +64,9 @@ pub(super) struct Entry {
     pub awaiting: LazyBox<Vec<u32>>,
     /// See [`Session::relays`].
     pub relays: LazyBox<BTreeMap<u32, Tunnel>>,
-    /// TEIDs of the PDRs whose packets to the UE come in tunnels, from other UPFs or gNBs.
-    pub downlink_tunnels: LazyBox<BTreeMap<u16, u32>>,
+    /// TEIDs of the PDRs whose packets are buffered with their tunnel: packets to the UE from other
+    /// UPFs or gNBs, and those of the UE if a rule buffers them.
+    pub buffered_tunnels: LazyBox<BTreeMap<u16, u32>>,
     /// Buffered packets in order.
     pub waiting: LazyBox<VecDeque<Waiting>>,
     pub waiting_bytes: usize,
@@ -203,10 +204,10 @@ impl State {
         containing.max_by_key(|(route, _)| route.length).map(|(_, seid)| seid)
     }
 
-    /// The tunnel of a PDR for packets to the UE of the session in a slot.
-    pub fn downlink_tunnel(&self, slot: u32, pdr: u16) -> Option<u32> {
+    /// The tunnel in which buffered packets of a PDR came, of the session in a slot.
+    pub fn buffered_tunnel(&self, slot: u32, pdr: u16) -> Option<u32> {
         let entry = self.sessions.get(&self.by_slot.get(slot)?)?;
-        entry.downlink_tunnels.get(&pdr).copied()
+        entry.buffered_tunnels.get(&pdr).copied()
     }
 
     /// Bytes and packets from and to UEs since the start.
@@ -307,7 +308,7 @@ impl Entry {
             marks: Arc::default(),
             awaiting: LazyBox::default(),
             relays,
-            downlink_tunnels: LazyBox::default(),
+            buffered_tunnels: LazyBox::default(),
             waiting: LazyBox::default(),
             waiting_bytes: 0,
             solicited: None,

@@ -57,7 +57,7 @@ impl Forwarder {
         for event in events {
             match event {
                 UserEvent::Packet { session, pdr, notify, tunnelled, qfi, number, packet } => {
-                    let teid = state.downlink_tunnel(session, pdr).filter(|_| tunnelled);
+                    let teid = state.buffered_tunnel(session, pdr).filter(|_| tunnelled);
                     let tunnel = teid.map(|teid| (teid, qfi));
                     let waiting = Waiting { number, packet, tunnel };
                     if let Some(seid) = self.keep(state, session, (pdr, notify), waiting)
