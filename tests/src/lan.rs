@@ -18,8 +18,8 @@ pub fn add_lan(config: &mut Config) {
         ethernet: true,
         ..DnnConfig::default()
     });
-    config.upf.n6.ethernet =
-        vec![EthernetConfig { dnn: "lan".into(), interface: INTERFACE.into() }];
+    let (dnn, interface) = ("lan".into(), INTERFACE.into());
+    config.upf.n6.ethernet = vec![EthernetConfig { dnn, interface, gateways: Vec::new() }];
 }
 
 /// Makes the machine the host 10.9.0.1 of the "lan", and returns its MAC address. `netns` is the

@@ -1,5 +1,5 @@
 //! Checks of the configuration; each finding includes its correction.
-use super::{DatapathChoice, N6Mode, Pool, SourceCheck, UpfConfig};
+use super::{DatapathChoice, N6Mode, Pool, SourceCheck, UpfConfig, mac_address};
 use martlet_config::Finding;
 
 pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
@@ -131,6 +131,12 @@ fn check_n6(config: &UpfConfig, findings: &mut Vec<Finding>) {
                  martlet-lan"
             );
             find(&format!("n6.ethernet[{n}].interface"), why);
+        }
+        for gateway in lan.gateways.iter().filter(|text| mac_address(text).is_none()) {
+            let why = format!(
+                "{gateway:?} is no MAC address of one station: write it as 02:00:00:00:00:01"
+            );
+            find(&format!("n6.ethernet[{n}].gateways"), why);
         }
     }
     for (n, service) in config.n6.allow.iter().enumerate() {
@@ -421,7 +427,7 @@ fn check_pools(config: &UpfConfig, findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{DatapathChoice, DnnConfig, UpfConfig};
+    use crate::{DatapathChoice, DnnConfig, EthernetConfig, UpfConfig};
 
     fn internet() -> DnnConfig {
         DnnConfig { name: "internet".into(), ..DnnConfig::default() }
@@ -486,6 +492,21 @@ mod tests {
             &nat("udp_s"),
         ];
         assert_eq!(paths, due);
+    }
+
+    #[test]
+    fn findings_name_gateways_that_are_no_addresses() {
+        let gateways = |texts: &[&str]| {
+            let gateways = texts.iter().map(|text| text.to_string()).collect();
+            let (dnn, interface) = ("lan".into(), "lan0".into());
+            let mut config = UpfConfig::default();
+            config.n6.ethernet = vec![EthernetConfig { dnn, interface, gateways }];
+            config.check().into_iter().map(|finding| finding.path).collect::<Vec<String>>()
+        };
+        assert!(gateways(&["02:00:00:00:0a:F1"]).is_empty());
+        for wrong in ["01:00:5e:00:00:01", "02:00:00:00:01", "2:0:0:0:0:1", "10.0.0.1", ""] {
+            assert_eq!(gateways(&[wrong]), ["n6.ethernet[0].gateways"], "{wrong}");
+        }
     }
 
     #[test]

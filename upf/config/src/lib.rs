@@ -286,6 +286,18 @@ pub struct EthernetConfig {
     /// Name of the TAP device, created at the start and removed at the end. Add it to a bridge to
     /// connect other hosts.
     pub interface: String,
+    /// MAC addresses of gateways behind the device, such as `02:00:00:00:00:01`. No UE may send
+    /// with them, nor with that of the device itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<String>,
+}
+
+/// The bytes of a MAC address of one station, such as `02:00:00:00:00:01`.
+pub fn mac_address(text: &str) -> Option<[u8; 6]> {
+    let byte = |text: &str| u8::from_str_radix(text, 16).ok().filter(|_| text.len() == 2);
+    let bytes: Vec<u8> = text.split(':').map(byte).collect::<Option<_>>()?;
+    let address: [u8; 6] = bytes.try_into().ok()?;
+    (address[0] & 1 == 0).then_some(address)
 }
 
 /// A network instance of N6.

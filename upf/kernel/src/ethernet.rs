@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn frames_to_a_host_behind_the_device_reach_no_other_ue() {
-        let ethernet = EthernetConfig { dnn: "lan".into(), interface: "lan0".into() };
+        let (dnn, interface) = ("lan".into(), "lan0".into());
+        let ethernet = EthernetConfig { dnn, interface, gateways: vec![] };
         let mut config = UpfConfig::default();
         config.n6.ethernet = vec![ethernet];
         let perimeter = Arc::new(Perimeter::new(Policy::default()));

@@ -3,8 +3,9 @@
 use super::lock::lock;
 use super::netlink::Netlink;
 use super::{netns, tun};
-use martlet_upf_config::{UeToUe, UpfConfig};
+use martlet_upf_config::{EthernetConfig, UeToUe, UpfConfig, mac_address};
 use martlet_upf_datapath::{InterfaceError, OpenError};
+use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nametoindex;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -31,6 +32,8 @@ pub(super) struct Lan<S> {
     pub device: Option<File>,
     /// Limit of addresses of one session.
     max_addresses: usize,
+    /// Addresses of the device and of gateways behind it, which no session gets.
+    reserved: Vec<[u8; 6]>,
     members: Mutex<BTreeMap<u64, Arc<S>>>,
     learned: Mutex<LearnedAddresses>,
 }
@@ -65,8 +68,8 @@ impl LearnedAddresses {
 
 /// Creates the TAP devices.
 pub(super) fn open<S>(config: &UpfConfig) -> Result<Vec<Arc<Lan<S>>>, OpenError> {
-    let one = |lan: &martlet_upf_config::EthernetConfig| {
-        let device = netns::within(config.n6.netns.as_deref(), || {
+    let one = |lan: &EthernetConfig| {
+        let (device, own) = netns::within(config.n6.netns.as_deref(), || {
             let device = tun::create_tap(&lan.interface)?;
             // The kernel sends no packets of its own to the UEs' network.
             let _ = std::fs::write(
@@ -81,23 +84,37 @@ pub(super) fn open<S>(config: &UpfConfig) -> Result<Vec<Arc<Lan<S>>>, OpenError>
                 if_nametoindex(lan.interface.as_str()).map_err(|error| failed(error.into()))?;
             let netlink = Netlink::open().map_err(failed)?;
             netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
-            Ok(device)
+            let own = address_of(&lan.interface).map_err(failed)?;
+            Ok((device, own))
         })?;
         tracing::info!(interface = lan.interface, dnn = lan.dnn, "N6 interface for Ethernet up");
         let name = martlet_pfcp::ie::NetworkInstance::new(&lan.dnn).0;
         let ue_to_ue = config.ue_to_ue().of(Some(&name));
-        Ok(Arc::new(Lan::new(name, ue_to_ue, Some(device), config.kernel.link_addresses)))
+        let new = Lan::new(name, ue_to_ue, Some(device), config.kernel.link_addresses);
+        let reserved = gateways_of(lan).chain(own).collect();
+        Ok(Arc::new(Lan { reserved, ..new }))
     };
     config.n6.ethernet.iter().map(one).collect()
+}
+
+fn gateways_of(lan: &EthernetConfig) -> impl Iterator<Item = [u8; 6]> {
+    lan.gateways.iter().filter_map(|text| mac_address(text))
+}
+
+/// The MAC address of an interface.
+fn address_of(interface: &str) -> std::io::Result<Option<[u8; 6]>> {
+    let mut all = getifaddrs()?.filter(|entry| entry.interface_name == interface);
+    Ok(all.find_map(|entry| entry.address?.as_link_addr()?.addr()))
 }
 
 /// The networks without TAP devices.
 #[cfg(any(test, feature = "testing"))]
 pub(super) fn without_devices<S>(config: &UpfConfig) -> Vec<Arc<Lan<S>>> {
-    let one = |lan: &martlet_upf_config::EthernetConfig| {
+    let one = |lan: &EthernetConfig| {
         let name = martlet_pfcp::ie::NetworkInstance::new(&lan.dnn).0;
         let ue_to_ue = config.ue_to_ue().of(Some(&name));
-        Arc::new(Lan::new(name, ue_to_ue, None, config.kernel.link_addresses))
+        let new = Lan::new(name, ue_to_ue, None, config.kernel.link_addresses);
+        Arc::new(Lan { reserved: gateways_of(lan).collect(), ..new })
     };
     config.n6.ethernet.iter().map(one).collect()
 }
@@ -105,7 +122,8 @@ pub(super) fn without_devices<S>(config: &UpfConfig) -> Vec<Arc<Lan<S>>> {
 impl<S> Lan<S> {
     fn new(name: Vec<u8>, ue_to_ue: UeToUe, device: Option<File>, max_addresses: usize) -> Self {
         let (members, learned) = (Mutex::default(), Mutex::default());
-        Lan { name, ue_to_ue, device, max_addresses, members, learned }
+        let reserved = Vec::new();
+        Lan { name, ue_to_ue, device, max_addresses, reserved, members, learned }
     }
 
     /// Adds a session.
@@ -119,10 +137,11 @@ impl<S> Lan<S> {
         lock(&self.learned).forget(|of, _| of == seid);
     }
 
-    /// Learns the source address of a session's frame. False if it belongs to another session, is a
-    /// group address, or the limit is reached. A host behind the device may move to a session.
+    /// Learns the source address of a session's frame. False if it belongs to another session, is
+    /// reserved or a group address, or the limit is reached. A host behind the device may move to a
+    /// session.
     pub fn learn(&self, source: [u8; 6], seid: u64, now: Instant) -> bool {
-        self.learn_up_to(self.max_addresses, source, seid, now)
+        !self.reserved.contains(&source) && self.learn_up_to(self.max_addresses, source, seid, now)
     }
 
     /// Learns the source address of a frame from the device. That of a session stays the session's,
@@ -180,6 +199,9 @@ impl<S> Lan<S> {
 
     /// The session that has an address, or [`DEVICE`].
     pub fn owner(&self, address: [u8; 6]) -> Option<u64> {
+        if self.reserved.contains(&address) {
+            return Some(DEVICE);
+        }
         lock(&self.learned).owners.get(&address).map(|(seid, _)| *seid)
     }
 }
@@ -201,6 +223,33 @@ mod tests {
         assert!(lan.learn([2, 0, 0, 0, 0, 3], 1, now + AGE) && lan.owner(b).is_some());
         lan.leave(2);
         assert_eq!((lan.owner(a), lan.owner(b)), (None, Some(1)));
+    }
+
+    #[test]
+    fn no_session_gets_the_address_of_a_gateway() {
+        let (gateway, now) = ([2, 0, 0, 0, 0, 9], Instant::now());
+        let new = Lan::<()>::new(vec![], UeToUe::Allow, None, 2);
+        let lan = Lan { reserved: vec![gateway], ..new };
+        assert_eq!(lan.owner(gateway), Some(DEVICE));
+        lan.learn_behind_device(gateway, now);
+        for at in [now, now + AGE, now + 2 * AGE] {
+            assert!(!lan.learn(gateway, 1, at) && lan.owner(gateway) == Some(DEVICE));
+        }
+    }
+
+    #[test]
+    fn no_session_gets_the_address_of_the_device() {
+        martlet_upf_testing::in_namespace(|| {
+            let mut config = UpfConfig::default();
+            let (dnn, interface) = ("lan".into(), "lan0".into());
+            let gateways = vec!["02:00:00:00:00:09".into()];
+            config.n6.ethernet = vec![EthernetConfig { dnn, interface, gateways }];
+            let lans = open::<()>(&config).expect("the network");
+            let own = address_of("lan0").expect("the addresses").expect("its address");
+            for reserved in [own, [2, 0, 0, 0, 0, 9]] {
+                assert!(!lans[0].learn(reserved, 1, Instant::now()), "{reserved:02x?}");
+            }
+        });
     }
 
     #[test]

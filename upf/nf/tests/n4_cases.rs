@@ -55,7 +55,8 @@ fn on(datapath: DatapathChoice) -> UpfConfig {
         network_instance: instance.map(Into::into),
     };
     config.n6.forwarding_policies = vec![policy("default", None), policy("edge", Some("edge"))];
-    config.n6.ethernet = vec![EthernetConfig { dnn: "lan".into(), interface: "lan0".into() }];
+    let (dnn, interface) = ("lan".into(), "lan0".into());
+    config.n6.ethernet = vec![EthernetConfig { dnn, interface, gateways: vec![] }];
     config.predefined_rules = vec![
         PredefinedRuleConfig {
             name: "port-7001".into(),

@@ -126,7 +126,8 @@ impl Pair {
         };
         config.n6.forwarding_policies =
             vec![policy("to-board", Some(BOARD)), policy("to-default", None)];
-        config.n6.ethernet = vec![EthernetConfig { dnn: LAN.into(), interface: "lan0".into() }];
+        let (dnn, interface) = (LAN.into(), "lan0".into());
+        config.n6.ethernet = vec![EthernetConfig { dnn, interface, gateways: vec![] }];
         let predefined = |name: &str, flows: &[&str]| PredefinedRuleConfig {
             name: name.into(),
             flows: flows.iter().map(|flow| flow.to_string()).collect(),
