@@ -13,11 +13,12 @@ pub(crate) mod testbed;
 
 use crate::core::{CORES, CoreArgs, CoreChoice, ExternalArgs, Variant};
 use crate::progress::Progress;
-use crate::{Output, RunArgs, namespace};
+use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
+use round::Latencies;
 use testbed::Testbed;
 
 pub use compare::{CompareArgs, run as compare};
@@ -76,8 +77,15 @@ const MAX_RADIO_MS: f64 = 1000.0;
 /// What is added to the name of a latency that has a delay over the radio.
 const RADIO: &str = "_radio";
 
-/// The rounds of all points, and those with a delay over the radio.
-type Points = (Vec<Point>, Vec<Point>);
+/// The measured rounds.
+struct Points {
+    /// Of all points.
+    points: Vec<Point>,
+    /// Those with a delay over the radio.
+    with_radio: Vec<Point>,
+    /// Why rounds of another core failed, which were repeated.
+    failed: Vec<String>,
+}
 
 pub(crate) fn radio_ms(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
@@ -89,6 +97,9 @@ pub(crate) fn radio_ms(text: &str) -> Result<f64, String> {
 
 /// Rounds before each point that are not counted. They open connections and fill caches.
 const WARM_UP: u32 = 3;
+
+/// Attempts at a round of another core.
+const ATTEMPTS: u32 = 3;
 
 /// Rounds at a point of a run with claims.
 fn full_rounds(ues: u32) -> u32 {
@@ -153,8 +164,8 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
     let header = "procedure,sbi,ues,round,subject,latency_us,total_us,core_us";
     let mut output = Output::create("control-plane", &args.run, header)?.short(args.is_short());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let (points, with_radio) = points(args, max_ues, &mut output).await?;
+    let failed = runtime.block_on(async {
+        let Points { points, with_radio, failed } = points(args, max_ues, &mut output).await?;
         figures::of_points(&points, "", &args.metrics(), &mut output)?;
         figures::of_points(&with_radio, RADIO, &args.metrics(), &mut output)?;
         figures::compare(&points, &args.metrics(), &mut output)?;
@@ -168,9 +179,13 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
         if args.procedures.is_empty() && args.sbi.iter().any(|sbi| *sbi != Variant::External) {
             position(args, &mut output).await;
         }
-        anyhow::Ok(())
+        anyhow::Ok(failed)
     })?;
-    report::write(&mut output, args)?;
+    if args.sbi.contains(&Variant::External) {
+        let value = failed.len() as f64;
+        output.figure(Figure::once("rounds.external.failed", "rounds", value));
+    }
+    report::write(&mut output, args, &failed)?;
     std::fs::remove_dir_all(output.folder().join(CORES))?;
     output.finish()
 }
@@ -201,6 +216,7 @@ async fn points(args: &ControlPlaneArgs, max_ues: u32, output: &mut Output) -> R
         random: StdRng::seed_from_u64(args.run.seed),
         order: (0..testbeds.len()).collect(),
         progress: Progress::new("rounds", u64::from(rounds)),
+        failed: Vec::new(),
         output,
     };
     let (mut points, mut with_radio) = (Vec::new(), Vec::new());
@@ -212,10 +228,11 @@ async fn points(args: &ControlPlaneArgs, max_ues: u32, output: &mut Output) -> R
         with_radio.append(&mut run.point(ues, radio_rounds(ues), RADIO).await?);
     }
     run.progress.done();
+    let failed = run.failed;
     for testbed in testbeds {
         testbed.stop().await?;
     }
-    Ok((points, with_radio))
+    Ok(Points { points, with_radio, failed })
 }
 
 /// Rounds of all cores.
@@ -224,6 +241,8 @@ struct Run<'a> {
     random: StdRng,
     order: Vec<usize>,
     progress: Progress,
+    /// The rounds that failed at another core, with the reasons.
+    failed: Vec<String>,
     output: &'a mut Output,
 }
 
@@ -235,13 +254,9 @@ impl Run<'_> {
         for number in 0..rounds + WARM_UP {
             self.order.shuffle(&mut self.random);
             for &index in &self.order {
-                let testbed = &self.testbeds[index];
-                let round = round::run(testbed, ues as usize).await;
-                let round = round.with_context(|| {
-                    format!("{ues} simultaneous UEs, {}", testbed.variant.title())
-                })?;
+                let round = round_of(&self.testbeds[index], ues, &mut self.failed).await?;
                 if number >= WARM_UP {
-                    let at = (testbed.variant, ues, number - WARM_UP);
+                    let at = (self.testbeds[index].variant, ues, number - WARM_UP);
                     round.write(self.output, suffix, at)?;
                     points[index].rounds.push(round);
                 }
@@ -252,10 +267,45 @@ impl Run<'_> {
     }
 }
 
+/// Runs a round.
+async fn round_of(testbed: &Testbed, ues: u32, failed: &mut Vec<String>) -> Result<Latencies> {
+    let count = ues as usize;
+    let attempts = if testbed.variant == Variant::External { ATTEMPTS } else { 1 };
+    let run = async || {
+        let round = round::run(testbed, count).await;
+        round.with_context(|| format!("{ues} simultaneous UEs, {}", testbed.variant.title()))
+    };
+    repeated(attempts, failed, run, async || round::reset(testbed, count).await).await
+}
+
+/// What `run` returns. Another core may lose a message at many UEs, which must not end a run of an
+/// hour: a failure is noted, and after `reset` the round is run again. Nothing of it counts.
+async fn repeated<T>(
+    attempts: u32,
+    failed: &mut Vec<String>,
+    run: impl AsyncFn() -> Result<T>,
+    reset: impl AsyncFn() -> Result<()>,
+) -> Result<T> {
+    for _ in 1..attempts {
+        match run().await {
+            Ok(result) => return Ok(result),
+            Err(error) => {
+                let error = format!("{error:#}");
+                tracing::warn!(error, "round failed, and is repeated");
+                failed.push(error);
+                reset().await?;
+            }
+        }
+    }
+    run().await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anyhow::bail;
     use clap::Parser;
+    use std::cell::Cell;
 
     #[derive(Parser)]
     struct Program {
@@ -272,6 +322,35 @@ mod tests {
         let is_short = |words| args(words).unwrap().is_short();
         assert!(!is_short("") && !is_short("--rounds 200") && !is_short("--ues 8 --rounds 30"));
         assert!(is_short("--rounds 30") && is_short("--ues 8 --rounds 29") && is_short("--quick"));
+    }
+
+    #[tokio::test]
+    async fn a_round_that_fails_at_another_core_is_repeated() {
+        let (runs, resets) = (Cell::new(0), Cell::new(0));
+        let count = |counter: &Cell<u32>| counter.replace(counter.get() + 1) + 1;
+        let reset = async || {
+            count(&resets);
+            Ok(())
+        };
+        let second = async || match count(&runs) {
+            1 => bail!("a lost message"),
+            number => Ok(number),
+        };
+        let mut failed = Vec::new();
+        assert_eq!(repeated(3, &mut failed, second, &reset).await.unwrap(), 2);
+        assert_eq!((failed, resets.get()), (vec!["a lost message".to_string()], 1));
+
+        // Not for ever, and not for Martlet.
+        for (attempts, noted) in [(3, 2), (1, 0)] {
+            runs.set(0);
+            let mut failed = Vec::new();
+            let never = async || -> Result<()> {
+                count(&runs);
+                bail!("no answer")
+            };
+            assert!(repeated(attempts, &mut failed, never, &reset).await.is_err());
+            assert_eq!((runs.get(), failed.len()), (attempts, noted));
+        }
     }
 
     #[test]

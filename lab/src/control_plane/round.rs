@@ -15,6 +15,8 @@ use tokio::net::UdpSocket;
 const PORT: u16 = 9;
 /// Timeout for downlink data to an idle UE.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time in which data of a failed round may still arrive.
+const LATE: Duration = Duration::from_millis(100);
 
 /// One latency. Times are in milliseconds.
 #[derive(Debug, Clone)]
@@ -80,8 +82,11 @@ impl Latencies {
 }
 
 /// Time between the release of the UEs' connections and data for them. The gNB has released them,
-/// but a core may not have: free5GC's AMF sends messages to such a connection for milliseconds.
-const SETTLED: Duration = Duration::from_millis(50);
+/// but a core may not have: free5GC's AMF sends messages to such connections for some milliseconds
+/// for each UE, and does not page a UE of which it did so.
+fn settling(ue_count: usize) -> Duration {
+    Duration::from_millis(50 + 5 * ue_count as u64)
+}
 
 /// Runs a procedure on all UEs at the same time.
 async fn all<T>(ues: &[Ue], act: impl AsyncFn(&Ue) -> Result<T, UeError>) -> Result<Vec<T>> {
@@ -117,7 +122,7 @@ pub(super) async fn run(testbed: &Testbed, ue_count: usize) -> Result<Latencies>
         }
         if wanted(Metric::Paging) || wanted(Metric::FirstPacket) {
             all(ues, Ue::release_to_idle).await?;
-            tokio::time::sleep(SETTLED).await;
+            tokio::time::sleep(settling(ue_count)).await;
             let deliveries = wake_up(ues, &sessions).await?;
             latencies.0.extend(deliveries.into_iter().filter(|l| wanted(l.metric)));
         }
@@ -133,6 +138,27 @@ pub(super) async fn run(testbed: &Testbed, ue_count: usize) -> Result<Latencies>
         ensure!(n == ue_count, "{n} of {ue_count} UEs completed: {}", metric.title());
     }
     Ok(latencies)
+}
+
+/// Brings the UEs of a failed round into the state in which a round begins.
+///
+/// # Errors
+/// A UE no longer exists, or is not released.
+pub(super) async fn reset(testbed: &Testbed, ue_count: usize) -> Result<()> {
+    let ues = testbed.ues.get(..ue_count).context("the testbed has too few UEs")?;
+    join(ues.iter().map(|ue| async move {
+        // A UE that is not registered has nothing to end.
+        let _ = ue.deregister().await;
+        ue.forget_registration().await?;
+        ue.move_to(&testbed.gnb).await?;
+        // Data that arrived late would be that of the next round.
+        while tokio::time::timeout(LATE, ue.recv_ip()).await.is_ok_and(|received| received.is_ok())
+        {
+        }
+        anyhow::Ok(())
+    }))
+    .await?;
+    Ok(())
 }
 
 /// Sends a packet to each idle UE, and waits until all have theirs.

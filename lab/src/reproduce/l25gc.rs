@@ -62,6 +62,16 @@ fn substitution(name: &str) -> String {
     format!(" The baseline is the core that {name} starts.")
 }
 
+/// Rounds that the baseline failed.
+fn repeated_rounds(results: &Results) -> String {
+    match results.value("rounds.external.failed") {
+        Some(count) if count > 0.0 => {
+            format!(" Rounds of it that failed, were repeated and do not count: {count:.0}.")
+        }
+        _ => String::new(),
+    }
+}
+
 pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigure> {
     let baseline = baseline(args);
     let baseline = baseline.as_deref();
@@ -71,6 +81,7 @@ pub(super) fn figures(results: &Results, args: &ReproduceArgs) -> Vec<PaperFigur
     if let Some(name) = baseline {
         for figure in [&mut six, &mut eight] {
             figure.reason += &substitution(name);
+            figure.reason += &repeated_rounds(results);
         }
     }
     vec![six, seven, eight]
