@@ -19,7 +19,9 @@ fn repeated(failed: &[String]) -> String {
         "{} rounds of the other core failed. They were repeated, and count nowhere:\n\n",
         failed.len()
     );
-    failed.iter().for_each(|reason| drop(writeln!(text, "- {reason}")));
+    for reason in failed {
+        let _ = writeln!(text, "- {reason}");
+    }
     text
 }
 
