@@ -391,6 +391,7 @@ impl PersistedSession {
                 true => SessionState::Activated,
                 false => SessionState::Deactivated,
             },
+            is_unannounced: false,
         }
     }
 

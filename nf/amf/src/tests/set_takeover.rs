@@ -1,6 +1,7 @@
 //! Another AMF of the set takes over the UE of one that has failed.
 use super::core::{Core, ue};
 use super::script::Script;
+use super::smf::Behaviour;
 use crate::AmfConfig;
 use crate::persisted::{identities, owner};
 use martlet_context_store::ContextStore;
@@ -38,6 +39,39 @@ fn member(folder: &Path, pointer: u8) -> impl FnOnce(&mut AmfConfig) {
         config.guamis.iter_mut().for_each(|guami| guami.pointer = pointer);
         (config.context_store.database, config.context_store.lease_ms) = (database, 100);
     }
+}
+
+#[tokio::test]
+async fn a_session_stays_whose_smf_is_overloaded_at_the_takeover() {
+    let folder = Folder::new("overloaded");
+    let failed = Core::start_with(member(&folder.0, 2)).await;
+    let other = Core::start_with(member(&folder.0, 1)).await;
+    other.replace(16, failed.smf.routes());
+    let (gnb, gnb_of_other) = (failed.gnb().await, other.gnb().await);
+    let mut config = ue(1);
+    config.idle = IdleBehaviour::Manual;
+    let ue_1 = failed.with_session(&gnb, config).await;
+    ue_1.release_to_idle().await.unwrap();
+    failed.smf.wait_for("update 1 DEACTIVATED").await;
+    failed.wait_for((1, 1, 0)).await;
+    assert!(failed.amf.contexts.flush(Duration::from_secs(10)), "the context is not stored");
+    // Ends the lease.
+    let stores = &failed.amf.config.context_store;
+    drop(ContextStore::open(stores, &owner(&failed.amf.config)).unwrap());
+
+    failed.smf.set_behaviour(Behaviour::Overloaded);
+    ue_1.move_to(&gnb_of_other).await.unwrap();
+    ue_1.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
+    failed.smf.wait_for("overloaded 1").await;
+    assert!(failed.smf.announced().is_empty());
+    let handle = other.amf.find(SUPI).unwrap();
+    assert_eq!(other.amf.tables.summary(handle.number).unwrap().sessions.len(), 1);
+
+    failed.smf.set_behaviour(Behaviour::Accept);
+    ue_1.release_to_idle().await.unwrap();
+    ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
+    failed.smf.wait_for("update 1 ACTIVATING").await;
+    assert_eq!(failed.smf.announced(), [1]);
 }
 
 /// The message verifies when the other AMF reads the context, and no longer when that AMF takes the

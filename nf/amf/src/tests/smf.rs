@@ -28,6 +28,8 @@ pub enum Behaviour {
     Fail,
     /// Accepts, and sends a message to the UE before it answers to an activation.
     TransferFirst,
+    /// Takes no update.
+    Overloaded,
 }
 
 #[derive(Clone)]
@@ -44,6 +46,7 @@ pub struct SmfByHand {
     /// The recorded requests, such as `create 1`, `update 1 ACTIVATING`.
     notes: Mutex<Vec<String>>,
     behaviour: Mutex<Behaviour>,
+    announced: Mutex<Vec<u8>>,
 }
 
 impl SmfByHand {
@@ -74,6 +77,11 @@ impl SmfByHand {
 
     pub fn sessions(&self) -> usize {
         Self::lock(&self.contexts).len()
+    }
+
+    /// The sessions for which an AMF has announced itself as the serving one.
+    pub fn announced(&self) -> Vec<u8> {
+        Self::lock(&self.announced).clone()
     }
 
     /// Loses all sessions.
@@ -197,7 +205,7 @@ impl SmfPduSession for SmfByHand {
             body.json.dnn.clone().unwrap()
         ));
         match *Self::lock(&self.behaviour) {
-            Behaviour::Accept | Behaviour::TransferFirst => {}
+            Behaviour::Accept | Behaviour::TransferFirst | Behaviour::Overloaded => {}
             Behaviour::Reject => {
                 let reject = NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(
                     GsmCause::MissingOrUnknownDnn,
@@ -265,6 +273,13 @@ impl SmfPduSession for SmfByHand {
     ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
         let context = self.context(reference)?;
         let psi = context.psi;
+        if *Self::lock(&self.behaviour) == Behaviour::Overloaded {
+            self.note(format!("overloaded {psi}"));
+            return Err(Problem::new(503, "NF_CONGESTION"));
+        }
+        if body.json.serving_nf_id.is_some() && body.json.sm_context_status_uri.is_some() {
+            Self::lock(&self.announced).push(psi);
+        }
         let part = |id: &str| Some(RefToBinaryData { content_id: id.into() });
         if let Some(state) = &body.json.up_cnx_state {
             self.note(format!("update {psi} {state}"));
@@ -407,6 +422,7 @@ impl NetworkFunction for SmfByHand {
             contexts: Mutex::default(),
             notes: Mutex::default(),
             behaviour,
+            announced: Mutex::default(),
         });
         MADE.lock().unwrap().insert(id, smf.clone());
         Ok(smf)

@@ -101,6 +101,8 @@ pub(crate) struct Session {
     pub dnn: Dnn,
     pub context: SmContext,
     pub state: SessionState,
+    /// The SMF has not accepted that this AMF serves the UE. The next update has it again.
+    pub is_unannounced: bool,
 }
 
 #[cfg(test)]

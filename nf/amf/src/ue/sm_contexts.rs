@@ -1,5 +1,6 @@
 //! The calls of a UE's task to the SMFs of its PDU sessions (TS 29.502).
 use super::{Session, SmContext, Ue};
+use crate::served::plmn_to_sbi;
 use futures_util::future::join_all;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::common::NgApCause;
@@ -22,13 +23,29 @@ impl Ue {
     pub async fn update_session(
         &self,
         psi: u8,
-        change: Multipart<SmContextUpdateData>,
+        mut change: Multipart<SmContextUpdateData>,
     ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
         let Some(session) = self.sessions.get(&psi) else {
             return Err(Problem::new(404, "CONTEXT_NOT_FOUND")
                 .detail(format!("the UE has no PDU session {psi}")));
         };
+        if session.is_unannounced {
+            self.announce(psi, session, &mut change.json);
+        }
         self.smf(&session.context).update_sm_context(&session.context.reference, change).await
+    }
+
+    /// Adds that this AMF serves the UE (TS 29.502, 5.2.2.3.5): serving NF, GUAMI, network and
+    /// status URI.
+    pub fn announce(&self, psi: u8, session: &Session, change: &mut SmContextUpdateData) {
+        let Some(supi) = &self.identity.supi else { return };
+        let root = self.amf.context.api_root();
+        let (number, segment) = (session.number, martlet_sbi::path_segment(supi));
+        change.serving_nf_id = Some(self.amf.instance_id.clone());
+        change.guami = Some(self.guami().sbi.clone());
+        change.serving_network = Some(plmn_to_sbi(self.guami().plmn).into());
+        change.sm_context_status_uri =
+            Some(format!("{root}/namf-callback/v1/sm-context-status/{segment}/{psi}/{number}"));
     }
 
     /// Deactivates the user planes of these sessions at their SMFs concurrently (TS 23.502, 4.2.6,

@@ -286,7 +286,7 @@ fn sessions(
         let number = ue.amf.tables.next_number();
         let (slice, dnn) = (slice_from_sbi(&session.s_nssai), session.dnn);
         let state = SessionState::Deactivated;
-        let session_here = Session { number, slice, dnn, context, state };
+        let session_here = Session { number, slice, dnn, context, state, is_unannounced: false };
         ue.sessions.insert(session.pdu_session_id, session_here);
     }
     (ue.identity.supi, ue.identity.pei, ue.capabilities.security) =

@@ -153,7 +153,8 @@ async fn establish(
         );
         return Err(GmmCause::PayloadWasNotForwarded.into());
     };
-    Ok(Session { number, slice, dnn, context, state: SessionState::Deactivated })
+    let state = SessionState::Deactivated;
+    Ok(Session { number, slice, dnn, context, state, is_unannounced: false })
 }
 
 /// The requested slice if it is allowed, else the first allowed one.

@@ -62,6 +62,7 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
         match answer.and_then(transfer) {
             Ok(transfer) => {
                 let Some(session) = ue.sessions.get_mut(&psi) else { continue };
+                session.is_unannounced = false;
                 session.state.activate();
                 activation.sessions.push(SessionToSetUp {
                     psi,
