@@ -28,16 +28,19 @@ pub(crate) struct Trp {
 /// The AMF of gNBs; None if its instance is not known.
 type Amf = Option<NfInstanceId>;
 
-/// The known TRPs of each AMF's gNBs, and when they were requested.
+/// TRPs, and when they were requested, by AMF.
+type ByAmf = HashMap<Amf, (Instant, Arc<[Trp]>)>;
+
+/// The known TRPs of each AMF's gNBs.
 #[derive(Default)]
 pub(crate) struct TrpTable {
-    known: Mutex<HashMap<Amf, (Instant, Arc<[Trp]>)>>,
+    known: Mutex<ByAmf>,
     /// Held during a request. Others wait for its result.
     pub(super) requesting: tokio::sync::Mutex<()>,
 }
 
 impl TrpTable {
-    fn known(&self) -> MutexGuard<'_, HashMap<Amf, (Instant, Arc<[Trp]>)>> {
+    fn known(&self) -> MutexGuard<'_, ByAmf> {
         self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
