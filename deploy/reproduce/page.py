@@ -27,6 +27,11 @@ def paragraph(text):
     return "\n".join("\\" + line if line[:2] in ("- ", "+ ", "* ") else line for line in lines)
 
 
+def command(text):
+    """A command in lines of at most 100 columns, as a shell reads them."""
+    return " \\\n    ".join(textwrap.wrap(text, 94, break_long_words=False, break_on_hyphens=False))
+
+
 def number(value):
     digits = 0 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
     return f"{value:.{digits}f}"
@@ -44,7 +49,8 @@ def values(figure):
         paper = value["paperSays"] if value["paper"] is None else number(value["paper"]) + unit
         here = "not measured" if value["here"] is None else number(value["here"]) + unit
         ratio = "–" if value["ratio"] is None else number(value["ratio"])
-        rows.append("| " + " | ".join(cell(it) for it in (value["what"], paper, here, ratio)) + " |")
+        cells = (value["what"], paper, here, ratio)
+        rows.append("| " + " | ".join(cell(it) for it in cells) + " |")
     return rows
 
 
@@ -60,10 +66,10 @@ def page(report, images, date, commit):
     is_short = summary["quick"] or machine["build"] != "release"
     lines = ["# A report of the papers' figures", ""]
     lines += [paragraph(
-        f"`make reproduce` made this report on {date} at commit {commit}: {machine['cpus']} CPUs of "
-        f"{machine['cpu']}, {machine['memory']} of memory, Linux {machine['kernel']}. "
-        "[The papers' figures](../reproduction.md) has the marks, the commands, and what is real in "
-        "each figure. `deploy/reproduce/page.py` writes this page.")]
+        f"`make reproduce` made this report on {date} at commit {commit}: {machine['cpus']} CPUs "
+        f"of {machine['cpu']}, {machine['memory']} of memory, Linux {machine['kernel']}. "
+        "[The papers' figures](../reproduction.md) has the marks, the commands, and what is real "
+        "in each figure. `deploy/reproduce/page.py` writes this page.")]
     if is_short:
         lines += ["", "This is a short run or a debug build. Its values are not results."]
     marks = [figure["mark"] for figure in summary["figures"]]
@@ -89,7 +95,8 @@ def page(report, images, date, commit):
             lines += table(figure["table"]) + [""]
         lines += [paragraph(figure["like"]), ""]
         if figure["command"]:
-            lines += ["Measured by this command:", "", "```text", figure["command"], "```", ""]
+            block = ["```text", command(figure["command"]), "```"]
+            lines += ["Measured by this command:", "", *block, ""]
         lines += [paragraph(figure["machine"])] if figure["machine"] else []
         while lines[-1] == "":
             lines.pop()
