@@ -8,6 +8,7 @@ use martlet_context_store::ContextStore;
 use martlet_nf::NetworkFunction;
 use martlet_nrf::Nrf;
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
+use martlet_ran::{Gnb, Ue};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,20 +42,39 @@ fn member(folder: &Path, pointer: u8) -> impl FnOnce(&mut AmfConfig) {
     }
 }
 
+/// Two AMFs of a set with one SMF. A UE with a session is idle at the one that fails, which has
+/// stored its context.
+struct Members {
+    ue_1: Ue,
+    _gnb: Gnb,
+    gnb_of_other: Gnb,
+    other: Core,
+    failed: Core,
+    _folder: Folder,
+}
+
+impl Members {
+    async fn start(name: &str) -> Self {
+        let folder = Folder::new(name);
+        let failed = Core::start_with(member(&folder.0, 2)).await;
+        let other = Core::start_with(member(&folder.0, 1)).await;
+        other.replace(16, failed.smf.routes());
+        let (gnb, gnb_of_other) = (failed.gnb().await, other.gnb().await);
+        let mut config = ue(1);
+        config.idle = IdleBehaviour::Manual;
+        let ue_1 = failed.with_session(&gnb, config).await;
+        ue_1.release_to_idle().await.unwrap();
+        failed.smf.wait_for("update 1 DEACTIVATED").await;
+        failed.wait_for((1, 1, 0)).await;
+        assert!(failed.amf.contexts.flush(Duration::from_secs(10)), "the context is not stored");
+        Members { ue_1, _gnb: gnb, gnb_of_other, other, failed, _folder: folder }
+    }
+}
+
 #[tokio::test]
 async fn a_session_stays_whose_smf_is_overloaded_at_the_takeover() {
-    let folder = Folder::new("overloaded");
-    let failed = Core::start_with(member(&folder.0, 2)).await;
-    let other = Core::start_with(member(&folder.0, 1)).await;
-    other.replace(16, failed.smf.routes());
-    let (gnb, gnb_of_other) = (failed.gnb().await, other.gnb().await);
-    let mut config = ue(1);
-    config.idle = IdleBehaviour::Manual;
-    let ue_1 = failed.with_session(&gnb, config).await;
-    ue_1.release_to_idle().await.unwrap();
-    failed.smf.wait_for("update 1 DEACTIVATED").await;
-    failed.wait_for((1, 1, 0)).await;
-    assert!(failed.amf.contexts.flush(Duration::from_secs(10)), "the context is not stored");
+    let Members { ue_1, _gnb, gnb_of_other, other, failed, _folder } =
+        Members::start("overloaded").await;
     // Ends the lease.
     let stores = &failed.amf.config.context_store;
     drop(ContextStore::open(stores, &owner(&failed.amf.config)).unwrap());
@@ -78,18 +98,8 @@ async fn a_session_stays_whose_smf_is_overloaded_at_the_takeover() {
 /// context over: the failed AMF has stored a later NAS COUNT meanwhile.
 #[tokio::test]
 async fn a_service_request_that_is_replayed_loses_no_session() {
-    let folder = Folder::new("replayed");
-    let failed = Core::start_with(member(&folder.0, 2)).await;
-    let other = Core::start_with(member(&folder.0, 1)).await;
-    other.replace(16, failed.smf.routes());
-    let (gnb, gnb_of_other) = (failed.gnb().await, other.gnb().await);
-    let mut config = ue(1);
-    config.idle = IdleBehaviour::Manual;
-    let ue_1 = failed.with_session(&gnb, config).await;
-    ue_1.release_to_idle().await.unwrap();
-    failed.smf.wait_for("update 1 DEACTIVATED").await;
-    failed.wait_for((1, 1, 0)).await;
-    assert!(failed.amf.contexts.flush(Duration::from_secs(10)), "the context is not stored");
+    let Members { ue_1, _gnb, gnb_of_other, other, failed, _folder } =
+        Members::start("replayed").await;
 
     // The other AMF has read the context. It asks for the AMF that stored it.
     let script = Script::new();
