@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 impl Shared {
     /// The TRPs of all gNBs of the UE's AMF. Requests them at most once a minute, also if gNBs do
-    /// not answer or have no TRP at the UE's cell.
+    /// not answer or have no TRP at the UE's cell, and every five seconds while the AMF fails.
     pub(super) async fn trps(self: &Arc<Self>, ue: &Supi) -> Result<Arc<[Trp]>, Problem> {
         let (amf, table) = (self.serving_amf_id(ue), &self.nrppa.trps);
         if let Some(trps) = table.valid(Instant::now(), &amf) {
@@ -28,10 +28,17 @@ impl Shared {
         if let Some(trps) = table.valid(Instant::now(), &amf) {
             return Ok(trps);
         }
-        let received = self.request_trps(ue).await;
-        let trps: Arc<[Trp]> = received.as_deref().unwrap_or_default().into();
-        table.insert(Instant::now(), amf, trps.clone());
-        received.map(|_| trps)
+        match self.request_trps(ue).await {
+            Ok(received) => {
+                let trps: Arc<[Trp]> = received.into();
+                table.insert(Instant::now(), amf, trps.clone());
+                Ok(trps)
+            }
+            Err(problem) => {
+                table.insert_failed(Instant::now(), amf);
+                Err(problem)
+            }
+        }
     }
 
     /// Requests the TRPs of all gNBs of the UE's AMF.

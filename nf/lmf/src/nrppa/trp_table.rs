@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 /// Validity of the TRP information.
 const VALIDITY: Duration = Duration::from_secs(60);
+/// Time until the next request after one that failed.
+const RETRY: Duration = Duration::from_secs(5);
 /// Time after which the TRPs of an AMF that is no longer used are removed.
 const RETENTION: Duration = Duration::from_secs(3600);
 
@@ -28,8 +30,16 @@ pub(crate) struct Trp {
 /// The AMF of gNBs; None if its instance is not known.
 type Amf = Option<NfInstanceId>;
 
-/// TRPs, and when they were requested, by AMF.
-type ByAmf = HashMap<Amf, (Instant, Arc<[Trp]>)>;
+/// The TRPs of an AMF's gNBs.
+struct Known {
+    /// When they were requested.
+    at: Instant,
+    /// How long they are valid.
+    validity: Duration,
+    trps: Arc<[Trp]>,
+}
+
+type ByAmf = HashMap<Amf, Known>;
 
 /// The known TRPs of each AMF's gNBs.
 #[derive(Default)]
@@ -47,21 +57,32 @@ impl TrpTable {
     /// The TRPs of an AMF's gNBs. None: they were not requested, or are outdated.
     pub(super) fn valid(&self, now: Instant, amf: &Amf) -> Option<Arc<[Trp]>> {
         let known = self.known();
-        let (at, trps) = known.get(amf)?;
-        (now.duration_since(*at) < VALIDITY).then(|| trps.clone())
+        let found = known.get(amf)?;
+        (now.duration_since(found.at) < found.validity).then(|| found.trps.clone())
     }
 
     /// Records the result of a request.
     pub(super) fn insert(&self, now: Instant, amf: Amf, trps: Arc<[Trp]>) {
+        self.keep(amf, Known { at: now, validity: VALIDITY, trps });
+    }
+
+    /// Records that a request failed. The earlier TRPs stay in use until the next one.
+    pub(super) fn insert_failed(&self, now: Instant, amf: Amf) {
+        let earlier = self.known().get(&amf).map(|known| known.trps.clone());
+        let trps = earlier.unwrap_or_else(|| Arc::from([]));
+        self.keep(amf, Known { at: now, validity: RETRY, trps });
+    }
+
+    fn keep(&self, amf: Amf, new: Known) {
         let mut known = self.known();
-        known.retain(|_, (at, _)| now.duration_since(*at) < RETENTION);
-        known.insert(amf, (now, trps));
+        known.retain(|_, it| new.at.duration_since(it.at) < RETENTION);
+        known.insert(amf, new);
     }
 
     /// The known TRPs. A gNB may have several AMFs.
     pub(crate) fn all(&self) -> Vec<Trp> {
         let mut all: Vec<Trp> = Vec::new();
-        for trp in self.known().values().flat_map(|(_, trps)| trps.iter()) {
+        for trp in self.known().values().flat_map(|known| known.trps.iter()) {
             if !all.iter().any(|it| (&it.gnb, it.id) == (&trp.gnb, trp.id)) {
                 all.push(trp.clone());
             }
@@ -78,6 +99,7 @@ impl TrpTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use martlet_sbi_api::common::PlmnId;
 
     #[test]
     fn trps_are_valid_for_a_minute_at_their_amf() {
@@ -94,5 +116,20 @@ mod tests {
         assert!(table.valid(now, &amf('2')).is_none() && table.valid(now, &None).is_none());
         table.insert(now + RETENTION, amf('2'), Arc::from([]));
         assert_eq!(table.known().len(), 1);
+    }
+
+    #[test]
+    fn trps_are_requested_again_five_seconds_after_a_failure() {
+        let (table, now) = (TrpTable::default(), Instant::now());
+        table.insert_failed(now, None);
+        assert!(table.valid(now + Duration::from_secs(4), &None).is_some_and(|it| it.is_empty()));
+        assert!(table.valid(now + Duration::from_secs(5), &None).is_none());
+        // What was known stays in use.
+        let position = GeoPoint { lat: 1.0, lon: 2.0 };
+        let gnb = GlobalRanNodeId::new(PlmnId::new("001", "01").unwrap());
+        let trp = Trp { gnb, id: 1, pci: 7, cell: 256, position };
+        table.insert(now, None, Arc::from([trp]));
+        table.insert_failed(now + VALIDITY, None);
+        assert!(table.valid(now + VALIDITY, &None).is_some_and(|it| it.len() == 1));
     }
 }
