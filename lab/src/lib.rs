@@ -7,6 +7,7 @@
 //! | [`console`] | the cost of the northbound API and the console, and their speed |
 //! | [`idle`] | CPU time and memory of an idle core |
 //! | [`memory`] | memory of a UE at each function |
+//! | [`crowd`] | many registered UEs: memory of each, and the registration of one more |
 //! | [`instructions`] | instructions of codecs, calls and procedures |
 //! | [`scale`] | many UEs: registration storm, memory, recovery after a crash |
 //! | [`provisioning`] | import of many subscribers, and the start of a core with them |
@@ -24,6 +25,7 @@ mod command;
 pub mod console;
 pub mod control_plane;
 mod core;
+pub mod crowd;
 pub mod idle;
 pub mod instructions;
 pub mod lcs_upp;

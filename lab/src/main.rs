@@ -4,8 +4,8 @@
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use martlet_lab::{
-    console, control_plane, idle, instructions, lcs_upp, memory, provisioning, reproduce, sbi,
-    scale, serve, switch, upf,
+    console, control_plane, crowd, idle, instructions, lcs_upp, memory, provisioning, reproduce,
+    sbi, scale, serve, switch, upf,
 };
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -44,6 +44,8 @@ enum Command {
     Instructions(instructions::InstructionsArgs),
     /// Memory of a UE at each network function, by its state
     Memory(memory::MemoryArgs),
+    /// Many registered UEs at one core: memory of each, and the registration of one more
+    Crowd(crowd::CrowdArgs),
     /// Import of many subscribers, and the start of a core with them
     Provisioning(provisioning::ProvisioningArgs),
     /// Many UEs: a registration storm, registrations per second, memory, recovery after a crash
@@ -119,6 +121,7 @@ fn run(command: Command) -> Result<()> {
         Command::Idle(args) => idle::run(&args)?,
         Command::Instructions(args) => instructions::run(&args)?,
         Command::Memory(args) => memory::run(&args)?,
+        Command::Crowd(args) => crowd::run(&args)?,
         Command::Provisioning(args) => provisioning::run(&args)?,
         Command::Scale(args) => scale::run(&args)?,
         Command::Upf(args) => upf::run(&args)?,

@@ -171,6 +171,11 @@ const PROMISES: &[Promise] = &[
         ],
     },
     Promise {
+        lab: "crowd",
+        what: "Registration beside 10,000 and 100,000 UEs to one at an empty core",
+        bounds: &[at_most(1.15, 1.0, "crowd.registration_over_empty.ues{10000,100000}.p50")],
+    },
+    Promise {
         lab: "scale",
         what: "10,000 UEs: registrations per second; RSS; restart",
         bounds: &[

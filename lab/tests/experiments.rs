@@ -319,6 +319,23 @@ fn memory_measures_what_a_ue_costs_each_function() {
 }
 
 #[test]
+fn crowd_measures_registered_ues_and_one_more_beside_an_empty_core() {
+    in_namespace(|| async {
+        let lab = Lab::run("crowd", &["--quick", "--idle"])?;
+        // A header and five pairs.
+        let rows = lab.text("raw.csv")?.lines().count();
+        ensure!(rows == 1 + 5, "{rows} rows");
+        // Wide bounds, for an unoptimised build on a busy machine.
+        lab.between(0.0, 100.0, &["crowd.registration_over_empty.ues200.p50"])?;
+        lab.between(0.5, 200.0, &["crowd.memory_per_ue.ues200"])?;
+        lab.between(1.0, 1e5, &["crowd.rate.ues200"])?;
+        lab.has(&["crowd.svg", "crowd.png"])?;
+        ensure!(lab.text("report.md")?.contains("| 200 |"), "the checkpoint is in the report");
+        Ok(())
+    });
+}
+
+#[test]
 fn compare_measures_two_builds_in_pairs() {
     in_namespace_within(Duration::from_secs(240), || async {
         let folder = std::env::temp_dir().join(format!("martlet-bench-{}", std::process::id()));

@@ -28,6 +28,8 @@ pub(crate) struct CoreSetup {
     number: u8,
     /// Sessions that it has to hold at the same time.
     sessions: u64,
+    /// UEs that it has to hold at the same time.
+    ues: u64,
     folder: PathBuf,
     /// Sections of the configuration beyond the usual ones.
     more: String,
@@ -51,6 +53,7 @@ impl CoreSetup {
             program: core.program()?,
             number,
             sessions: 0,
+            ues: 0,
             folder,
             more: String::new(),
             api: None,
@@ -71,6 +74,11 @@ impl CoreSetup {
     /// With an address and a context for each of as many sessions at the same time.
     pub(crate) fn for_sessions(self, sessions: u64) -> CoreSetup {
         CoreSetup { sessions, ..self }
+    }
+
+    /// With a context for each of as many registered UEs at the same time, also without sessions.
+    pub(crate) fn for_ues(self, ues: u64) -> CoreSetup {
+        CoreSetup { ues, ..self }
     }
 
     /// Adds sections to the configuration.
@@ -165,14 +173,18 @@ impl CoreSetup {
         let lmf = self.lmf.as_deref().unwrap_or("user_plane: { enabled: false }");
         text += &format!("lmf: {{ {lmf} }}\n");
         text += &format!("amf:\n  n2: {{ bind: [{}] }}\n", at(5));
-        if self.sessions > FEW {
-            text += &format!("  limits: {{ max_ues: {} }}\n", 2 * self.sessions);
+        let ues = self.sessions.max(self.ues);
+        if ues > FEW {
+            text += &format!("  limits: {{ max_ues: {} }}\n", 2 * ues);
         }
         if variant.is_unlimited() {
             text += "  concurrency:\n";
             for kind in ["registration", "service_request", "pdu_session_establishment"] {
                 text += &format!("    {kind}: {UNLIMITED}\n");
             }
+        }
+        if ues > FEW {
+            text += &format!("pcf: {{ max_am_policies: {} }}\n", 2 * ues);
         }
         text + &self.more
     }
@@ -228,6 +240,7 @@ mod tests {
             program: PathBuf::new(),
             number,
             sessions,
+            ues: 0,
             folder: PathBuf::new(),
             more: String::new(),
             api: None,
@@ -250,6 +263,15 @@ mod tests {
         let small = setup(40, 1000).yaml(Variant::Local);
         assert!(small.contains("pool: 10.85.0.0/16 }"), "{small}");
         assert!(!small.contains("sessions:") && !small.contains("max_ues"), "{small}");
+    }
+
+    #[test]
+    fn a_core_for_a_million_ues_without_sessions_has_a_context_for_each() {
+        let large = setup(90, 0).for_ues(1_000_000).yaml(Variant::Local);
+        let parts = ["  limits: { max_ues: 2000000 }\n", "pcf: { max_am_policies: 2000000 }\n"];
+        assert!(parts.iter().all(|part| large.contains(part)), "{large}");
+        // The user plane has its usual size.
+        assert!(!large.contains("sessions:") && large.contains("pool: 10.135.0.0/16 }"), "{large}");
     }
 
     #[test]
