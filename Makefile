@@ -1,5 +1,5 @@
 # Commands for people and for CI. Each target prints what it installs before it does.
-.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop call-flows-all attack-soak p4c-check build release release-switch release-lab install uninstall dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest release-positioning reproduce fuzz fuzz-stateful bench bench-update bench-update-debug \
+.PHONY: help audit arm64 helm-test packages-arm64 packages-helm console-tools schemathesis proofs interop call-flows-all attack-soak p4c-check build release release-switch release-lab install uninstall dist dist-test demo demo-switch test package call-flows-switch soak count chaos chaos-sets guest-test differential channels-test lint docs lab lab-test lab-switch lab-positioning lab-positioning-guest release-positioning reproduce fuzz fuzz-stateful bench bench-update bench-update-debug function-order \
 	clean packages-build packages-switch packages-demo \
 	packages-test packages-fuzz packages-guest packages-lab packages-bench packages-channels packages-dist lab-upf oracles
 
@@ -44,6 +44,11 @@ packages-arm64:
 	@bash deploy/install/packages.sh arm64
 packages-helm:
 	@bash deploy/install/packages.sh helm
+
+# Optimised programs have names of functions with their types, by which cli/layout orders the code.
+release release-switch release-lab release-positioning install dist dist-test demo demo-switch \
+	function-order lab lab-upf lab-switch lab-positioning lab-positioning-guest reproduce bench \
+	bench-update: export RUSTFLAGS ?= -Csymbol-mangling-version=v0
 
 build: packages-switch ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
@@ -248,6 +253,9 @@ bench-update: packages-bench ## Count instructions and write lab/instructions.ts
 bench-update-debug: packages-test ## Do the same for the build of the tests: lab/instructions-debug.tsv, which `make test` compares with
 	$(CARGO) test --workspace --locked --no-run
 	deploy/bench/debug.sh --update
+
+function-order: release release-lab ## Record which functions of martlet run, by which later builds order its code: cli/layout/functions.txt (needs perf, uses root)
+	$(AS_ROOT) cli/layout/record.py --lab target/release/martlet-lab --martlet target/release/martlet
 
 lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study of a satellite board; report, raw data and plots in lab-results (uses root)
 	$(CARGO) build --release --locked -p martlet-lab
