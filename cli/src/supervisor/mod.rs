@@ -381,13 +381,30 @@ async fn poll_status(
     }
 }
 
-/// Whether every function with SBI services is registered with the NRF.
+/// Whether every function with SBI services is registered with the NRF of this core. With an NRF of
+/// another machine, the readiness of each function has its registration.
 fn all_are_registered(nfs: &[Value]) -> bool {
-    let nrf = nfs.iter().find(|nf| nf["name"] == "nrf");
-    let registered =
-        nrf.and_then(|nrf| nrf["status"]["registered"].as_array()).map_or(&[][..], Vec::as_slice);
+    let Some(nrf) = nfs.iter().find(|nf| nf["name"] == "nrf") else { return true };
+    let registered = nrf["status"]["registered"].as_array().map_or(&[][..], Vec::as_slice);
     let with_services = nfs.iter().filter(|nf| nf["name"] != "nrf" && nf["name"] != "upf");
     with_services
         .into_iter()
         .all(|nf| registered.iter().any(|entry| entry["id"] == nf["instanceId"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn functions_register_with_the_nrf_of_this_core_or_of_another_machine() {
+        let (amf, upf) =
+            (json!({"name": "amf", "instanceId": "a"}), json!({"name": "upf", "instanceId": "u"}));
+        let nrf = |registered: Value| json!({"name": "nrf", "status": {"registered": registered}});
+        assert!(!all_are_registered(&[nrf(json!([])), amf.clone(), upf.clone()]));
+        assert!(all_are_registered(&[nrf(json!([{"id": "a"}])), amf.clone(), upf.clone()]));
+        // `sbi.external: [nrf]`.
+        assert!(all_are_registered(&[amf, upf]));
+    }
 }
