@@ -64,14 +64,26 @@ fn notify_systemd(states: &[NotifyState<'_>]) {
     }
 }
 
-/// Notifies systemd when the process is ready, and then twice per watchdog interval that it is
-/// alive. This task shares the runtime with the functions, so it proves that the runtime makes
-/// progress.
+/// How long systemd waits for what is missing at the start, such as an NRF of another machine.
+/// Without a notification it would end the process after 90 s (TimeoutStartSec).
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval of the questions whether the process is ready.
+const START_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Waits until the process is ready, or has started and lacks something.
+async fn started(ready: &Ready, longest: Duration) {
+    let give_up = Instant::now() + longest;
+    while ready().is_err() && Instant::now() < give_up {
+        tokio::time::sleep(START_INTERVAL).await;
+    }
+}
+
+/// Notifies systemd when the process is ready, or has been started for [`START_TIMEOUT`], and then
+/// twice per watchdog interval that it is alive. This task shares the runtime with the functions,
+/// so it proves that the runtime makes progress.
 pub fn notify_readiness(ready: Ready) {
     tokio::spawn(async move {
-        while ready().is_err() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        started(&ready, START_TIMEOUT).await;
         notify_systemd(&[NotifyState::Ready]);
         let Some(interval) = watchdog() else { return };
         loop {
@@ -105,4 +117,22 @@ pub fn on_hangup(reloader: Arc<Mutex<Reloader>>) -> Result<()> {
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_nf::NotReady;
+
+    /// systemd would end a core whose NRF or UPF is on a machine that is down.
+    #[tokio::test]
+    async fn a_start_ends_although_something_is_missing() {
+        let missing: Ready = Arc::new(|| Err(NotReady::Waiting("no UPF is associated")));
+        let limit = Duration::from_secs(10);
+        let ended = tokio::time::timeout(limit, started(&missing, 2 * START_INTERVAL));
+        assert!(ended.await.is_ok(), "it waits for ever");
+        let complete: Ready = Arc::new(|| Ok(()));
+        let ended = tokio::time::timeout(limit, started(&complete, 2 * limit));
+        assert!(ended.await.is_ok(), "it waits although nothing is missing");
+    }
 }
