@@ -28,6 +28,18 @@ pub enum HandoverError {
         /// A file there that is not Martlet's.
         other: Option<PathBuf>,
     },
+    /// The folder is in one that the core's user may not enter, such as the home of root.
+    #[error(
+        "{} is in {}, which the core's user may not enter: name another folder in state_dir, such \
+         as /var/lib/martlet",
+        .folder.display(), .closed.display()
+    )]
+    Closed {
+        /// The folder.
+        folder: PathBuf,
+        /// The one around it.
+        closed: PathBuf,
+    },
     /// A file is another user's.
     #[error(
         "{} belongs to {}, and this process, which runs as user {}, may not write it: run `chown \
@@ -71,15 +83,20 @@ pub const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// the users `former` are given like those of root.
 ///
 /// # Errors
-/// The folder stays unwritable for the user.
+/// The folder stays unwritable for the user, or is in one that the user may not enter.
 pub fn hand_over(file: &Path, user: &User, former: &[u32]) -> Result<(), HandoverError> {
     let folder = folder_of(file);
+    check_around(&folder, user)?;
     let (own, other) = beside(file);
     if !is_writable(&folder, user) {
         if other.is_some() {
             return Err(folder_error(folder, user, other));
         }
         give(&folder, user, SFlag::S_IFDIR, former, None)?;
+        // That of another user is not given.
+        if !is_writable(&folder, user) {
+            return Err(folder_error(folder, user, None));
+        }
     }
     own.iter().try_for_each(|file| give(file, user, SFlag::S_IFREG, former, None))
 }
@@ -138,15 +155,17 @@ pub fn own_database(
 ///
 /// # Errors
 /// The folder is of another user, or is root's and has files of others, and is not writable for
-/// the core's user.
+/// the core's user. Or it is in one that the core's group may not enter.
 pub fn share_with_group(file: &Path, core: &User) -> Result<(), HandoverError> {
     let folder = folder_of(file);
+    let member = User { uid: u32::MAX, ..core.clone() };
+    check_around(&folder, &member)?;
     let failed = |error| HandoverError::Owner(folder.clone(), error);
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let opened = open(&folder, flags, Mode::empty()).map_err(failed)?;
     let status = fstat(&opened).map_err(failed)?;
     if status.st_uid != core.uid {
-        if is_writable(&folder, &User { uid: u32::MAX, ..core.clone() }) {
+        if is_writable(&folder, &member) {
             return Ok(());
         }
         let other = beside(file).1;
@@ -157,6 +176,21 @@ pub fn share_with_group(file: &Path, core: &User) -> Result<(), HandoverError> {
     let (uid, gid) = (Uid::from_raw(core.uid), Gid::from_raw(core.gid));
     fchown(&opened, Some(uid), Some(gid)).map_err(failed)?;
     fchmod(&opened, Mode::from_bits_truncate(status.st_mode & 0o777 | 0o1070)).map_err(failed)
+}
+
+/// Checks that a user may enter the folders around one. A relative path begins at the working
+/// folder, whatever is around that.
+fn check_around(folder: &Path, user: &User) -> Result<(), HandoverError> {
+    if folder.is_relative() {
+        return Ok(());
+    }
+    let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let is_closed =
+        |around: &&Path| std::fs::metadata(around).is_ok_and(|status| !may(&status, user, 0o1));
+    match real.ancestors().skip(1).find(is_closed) {
+        Some(closed) => Err(HandoverError::Closed { folder: folder.into(), closed: closed.into() }),
+        None => Ok(()),
+    }
 }
 
 fn folder_error(folder: PathBuf, user: &User, other: Option<PathBuf>) -> HandoverError {
@@ -384,6 +418,40 @@ mod tests {
             assert!(error.contains(part), "{part}: {error}");
         }
         assert_eq!(owner("."), 0);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_the_user_cannot_use_is_reported_and_stays_as_it_is() {
+        let Some(folder) = folder_of_root("closed") else { return };
+        let user = User { uid: 54321, gid: 54321, groups: vec![] };
+        let owner = |path: &Path| std::fs::metadata(path).unwrap().uid();
+        let set = |path: &Path, mode| {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(path, mode).unwrap();
+        };
+        set(&folder, 0o755);
+        // That of a user who starts the core as root, with files of Martlet alone.
+        let own = folder.join("own");
+        std::fs::create_dir(&own).unwrap();
+        std::fs::write(own.join("martlet.yaml"), "").unwrap();
+        std::os::unix::fs::chown(&own, Some(54323), Some(54323)).unwrap();
+        let error = hand_over(&own.join("martlet.db"), &user, &[]).unwrap_err();
+        assert!(matches!(error, HandoverError::Folder { owner: 54323, .. }), "{error}");
+        assert_eq!(owner(&own), 54323);
+
+        // One in the home of root.
+        let home = folder.join("home");
+        let inside = home.join("core");
+        std::fs::create_dir_all(&inside).unwrap();
+        set(&home, 0o700);
+        let database = inside.join("martlet.db");
+        for error in [hand_over(&database, &user, &[]), share_with_group(&database, &user)] {
+            let error = error.unwrap_err().to_string();
+            let part = format!("{} is in {}", inside.display(), home.display());
+            assert!(error.contains(&part) && error.contains("state_dir"), "{error}");
+        }
+        assert_eq!(owner(&inside), 0);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
