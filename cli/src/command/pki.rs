@@ -2,7 +2,7 @@
 use crate::table::table;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use martlet::config::{Config, PkiFile};
+use martlet::config::{Config, PkiFile, find};
 use martlet::pki::{self, Validity};
 use std::path::PathBuf;
 
@@ -34,7 +34,8 @@ pub struct FolderArgs {
 /// Addresses for certificates.
 #[derive(Args)]
 pub struct NamesArgs {
-    /// Configuration with the functions' addresses in `sbi`
+    /// Configuration with the functions' addresses in `sbi` [default: $MARTLET_CONFIG, else
+    /// /etc/martlet/martlet.yaml if it exists, else built-in]
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Additional DNS name or IP address for all certificates
@@ -44,7 +45,7 @@ pub struct NamesArgs {
 
 impl NamesArgs {
     fn config(&self) -> Result<Config> {
-        Config::load_without_pki(self.config.as_deref())
+        Config::load_without_pki(find(self.config.clone()).as_deref())
     }
 }
 

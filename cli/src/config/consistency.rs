@@ -195,8 +195,8 @@ fn without_folder(path: &str, file: &Path) -> Option<Finding> {
 fn without_certificates(folder: &Path) -> String {
     let folder = folder.display();
     format!(
-        "there is no folder {folder}: make it with `martlet pki init --out {folder}`, or write \
-         another one"
+        "there is no folder {folder}: make it with `martlet pki init -c FILE --out {folder}`, FILE \
+         being this file, or write another one"
     )
 }
 

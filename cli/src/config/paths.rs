@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub const SERVICE_CONFIG: &str = "/etc/martlet/martlet.yaml";
 /// The state directory of the service.
 pub const SERVICE_STATE: &str = "/var/lib/martlet";
+/// The folder of the service's sockets.
+const SERVICE_SOCKETS: &str = "/run/martlet";
 /// The environment variable that names the configuration.
 pub const CONFIG_VARIABLE: &str = "MARTLET_CONFIG";
 /// The operator's key of a PostgreSQL database, in the state directory.
@@ -44,9 +46,19 @@ fn state_directory_of(absolute: &Path, configured: &Path) -> PathBuf {
     }
 }
 
+/// The fabric's socket of the service, beside which its others are. The users of `oam.users` have
+/// runtime folders of their own, in which no core listens.
+fn socket_of(file: &Path) -> Option<PathBuf> {
+    let is_service = std::path::absolute(file).is_ok_and(|file| file == Path::new(SERVICE_CONFIG));
+    is_service.then(|| Path::new(SERVICE_SOCKETS).join("fabric.sock"))
+}
+
 impl Config {
     /// Makes the relative paths of the configuration start from the state directory.
     pub(super) fn resolve_paths(&mut self, file: Option<&Path>) {
+        if self.fabric.socket.is_none() {
+            self.fabric.socket = file.and_then(socket_of);
+        }
         self.state_dir = state_directory(file, &self.state_dir);
         let state = self.state_dir.clone();
         if state.as_os_str().is_empty() {
@@ -185,5 +197,11 @@ mod tests {
             service.parent().unwrap()
         );
         assert_eq!(state_directory(None, Path::new("s")), Path::new("s"));
+        // Also for a user with a runtime folder.
+        let mut config = Config::default();
+        config.fabric.socket = socket_of(service);
+        assert_eq!(config.api_socket(), Path::new("/run/martlet/api.sock"));
+        assert_eq!(config.oam_endpoint(None).socket, Path::new("/run/martlet/oam.sock"));
+        assert_eq!(socket_of(Path::new("martlet.yaml")), None);
     }
 }

@@ -59,6 +59,23 @@ fn split_core_with_pki_starts_with_a_upf() {
     });
 }
 
+/// As in the commands that start the functions.
+#[test]
+fn certificates_have_the_addresses_of_the_configuration_that_all_commands_use() -> Result<()> {
+    let site = Site::new("pki-variable")?;
+    set_sbi(&site, "amf: \"10.9.0.2:7717\"")?;
+    let folder = site.0.join("pki");
+    let made = Command::new(MARTLET)
+        .args(["pki", "init", "--out"])
+        .arg(&folder)
+        .env("MARTLET_CONFIG", site.config())
+        .output()?;
+    ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let status = pki_succeeds(&["status", "--pki", &text(&folder)])?;
+    ensure!(status.contains("10.9.0.2"), "{status}");
+    Ok(())
+}
+
 /// Functions that listen at all addresses, and are reached by a name, as in containers.
 #[test]
 fn functions_are_reached_by_their_advertised_names() {
