@@ -58,16 +58,33 @@ export async function endSignIn(parameters) {
   return value;
 }
 
-// The browser resumes with Last-Event-ID by itself. `open` is called with each connection: what has
-// changed before the first event is not known.
+// Time until what the server has refused is tried again, in ms.
+const AGAIN = 5000;
+
+// The browser resumes with Last-Event-ID by itself after a lost connection, but not after an answer
+// that refuses it: the session has ended by its time or with the core, or too many read events.
+// `open` is called with each connection: what has changed before the first event is not known.
 export function events(kinds, handlers) {
-  const source = new EventSource(`/api/v1/events?kinds=${kinds.join(",")}`);
-  for (const kind of kinds) {
-    source.addEventListener(kind, (event) => handlers[kind]?.(JSON.parse(event.data)));
+  let source = null; let timer = null; let isOver = false;
+  function open(isFirst) {
+    source = new EventSource(`/api/v1/events?kinds=${kinds.join(",")}`);
+    for (const kind of kinds) {
+      source.addEventListener(kind, (event) => handlers[kind]?.(JSON.parse(event.data)));
+    }
+    source.addEventListener("open", () => { handlers.open?.(); if (!isFirst) handlers.reset?.(); });
+    source.addEventListener("reset", () => handlers.reset?.());
+    source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) refused(); });
   }
-  source.addEventListener("open", () => handlers.open?.());
-  source.addEventListener("reset", () => handlers.reset?.());
-  return () => source.close();
+  async function refused() {
+    try {
+      await get("/session");
+    } catch (problem) {
+      if (problem.status === 401 && !isOver) { window.dispatchEvent(new Event("signed-out")); return; }
+    }
+    if (!isOver) timer = setTimeout(() => open(false), AGAIN);
+  }
+  open(true);
+  return () => { isOver = true; clearTimeout(timer); source.close(); };
 }
 
 // Waits until a job has ended, and passes on its progress.

@@ -624,6 +624,17 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
 
+  step("the end of a session");
+  await go("UEs");
+  await page.evaluate(async () => {
+    const { csrf_token: token } = await (await fetch("/api/v1/session")).json();
+    await fetch("/api/v1/session", { method: "DELETE", headers: { "x-csrf-token": token } });
+  });
+  // The page has no request of its own. Its events end, and are refused.
+  await page.getByRole("heading", { name: "Sign in", exact: true }).waitFor();
+  await signIn("admin", "a correct horse battery");
+  await page.getByRole("heading", { level: 1, name: "UEs" }).waitFor();
+
   step("a viewer");
   await page.getByRole("button", { name: "Sign out" }).click();
   await signIn("vera", "first passphrase");
