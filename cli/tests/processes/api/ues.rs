@@ -110,6 +110,18 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
         ensure!(Instant::now() < give_up, "{history}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    // So has one that conceals its identity, and was never identified.
+    let suci = "suci-0-001-01-0000-1-7-c0ffee";
+    let event = json!({"ms": 1, "supi": suci, "nf": "amf", "what": "registration failed"});
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.create(true).append(true).open(site.0.join("martlet.history"));
+    writeln!(file?, "{event}")?;
+    let shown = std::process::Command::new(MARTLET)
+        .args(["ue", suci, "history", "-c"])
+        .arg(site.config())
+        .output()?;
+    let text = String::from_utf8_lossy(&shown.stdout);
+    ensure!(text.contains("registration failed"), "{shown:?}");
     let id = api.get("/gnbs")?[0]["id"].as_str().context("an identity")?.to_string();
     api.post(&format!("/gnbs/{id}/release"), json!({}))?.expect(200)?;
     core.stop()
