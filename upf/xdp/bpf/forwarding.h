@@ -9,6 +9,9 @@
 #define LINK_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01 }
 /* Source address of frames that our own end returns to the kernel. */
 #define BOUNCE_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x02 }
+/* Source address of tunnelled packets, which the kernel routes. Its own packets to UEs may have the
+ * same IP source, the address of N3. */
+#define TUNNEL_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x03 }
 
 /* MTU of that pair. The kernel drops longer frames that are redirected to it, and does not report
  * it. */
@@ -216,14 +219,14 @@ inline_always int same_link(const __u8 *a, const __u8 *b)
 inline_always int tunnelled_to_kernel(struct xdp_md *ctx, __u32 length, enum origin origin,
 				      __be16 protocol)
 {
-	static const __u8 own[6] = LINK_MAC;
+	static const __u8 own[6] = LINK_MAC, tunnel[6] = TUNNEL_MAC;
 	struct ethhdr *eth = data_of(ctx);
 	if ((void *)(eth + 1) > end_of(ctx))
 		return lost(DROP_N3);
 	if (unlikely(length > LINK_MTU && origin != FROM_KERNEL))
 		return lost(DROP_TOO_LONG);
 	COUNT_STAT(to_kernel);
-	link_to(eth, own, own, protocol);
+	link_to(eth, own, tunnel, protocol);
 	if (origin == FROM_KERNEL)
 		return XDP_PASS;
 	return send_to(ctx, settings.outer_ifindex, origin);

@@ -134,19 +134,15 @@ int martlet_port(struct xdp_md *ctx)
 SEC("xdp")
 int martlet_inner(struct xdp_md *ctx)
 {
-	static const __u8 bounce[6] = BOUNCE_MAC, own[6] = LINK_MAC;
+	static const __u8 bounce[6] = BOUNCE_MAC, own[6] = LINK_MAC, tunnel[6] = TUNNEL_MAC;
 	struct ethhdr *eth = data_of(ctx);
-	struct iphdr *ip = (void *)(eth + 1);
-	void *end = end_of(ctx);
-	if ((void *)(eth + 1) > end)
+	if ((void *)(eth + 1) > end_of(ctx))
 		return XDP_DROP;
 	if (same_link(eth->h_source, bounce)) {
 		link_to(eth, own, own, eth->h_proto);
 		return XDP_TX;
 	}
-	/* A tunnelled packet of ours that the kernel routes. */
-	if ((void *)(ip + 1) <= end && eth->h_proto == bpf_htons(ETH_P_IP) &&
-	    ip->saddr == settings.n3_ip4)
+	if (same_link(eth->h_source, tunnel))
 		return XDP_PASS;
 	return observe(ctx, FROM_KERNEL);
 }

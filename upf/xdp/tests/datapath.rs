@@ -350,6 +350,18 @@ fn packets_above_the_mtu_are_fragmented_or_rejected_by_the_kernel() {
     });
 }
 
+/// A service that `n6.allow` names may have the address of N3.
+#[test]
+fn packets_of_the_machine_from_the_address_of_n3_reach_ues() {
+    in_namespace(|| {
+        let mut rig = with_session();
+        let service = UdpSocket::bind((N3, 0)).expect("a port");
+        service.send_to(b"service", (UE, 9000)).expect("sent");
+        let bytes = rig.receive_n3().expect("a packet to the UE");
+        assert!(bytes.ends_with(b"service"), "{bytes:02x?}");
+    });
+}
+
 /// A frame of the loopback interface may be longer than the links between programs and kernel.
 #[test]
 fn packets_above_the_limit_of_the_links_are_counted() {
