@@ -41,11 +41,11 @@ impl N4 {
             // A rule created later did not start with the session.
             let is_new = old.is_some() && before.is_none();
             let mut clock = if is_new { UrrClock::start(now) } else { context.clock(urr.id) };
-            if before.is_none_or(|before| before.time_quota != urr.time_quota || before.exhausted) {
+            let granted = before.is_none_or(|before| before.quota_given != urr.quota_given);
+            if granted {
                 clock.quota_since = now.instant;
             }
             context.set_clock(urr.id, clock);
-            let granted = before.is_none_or(|before| before.quota_given != urr.quota_given);
             if granted && before.is_some() && context.progress(urr.id).is_some() {
                 context.progress_mut(urr.id).counted[1] = 0;
             }
@@ -341,6 +341,10 @@ impl N4 {
         }
         if let Some(quota) = after.time_quota {
             self.deadlines.set(Deadline::TimeQuota { seid, urr }, now.instant + quota);
+            if let Some(context) = self.sessions.get_mut(&seid) {
+                let clock = context.clock(urr);
+                context.set_clock(urr, UrrClock { quota_since: now.instant, ..clock });
+            }
         }
     }
 

@@ -201,6 +201,28 @@ fn a_time_quota_stops_packets_and_a_time_threshold_does_not() {
 }
 
 #[test]
+fn a_time_quota_of_the_same_length_starts_again() {
+    let mut smf = Smf::without_heartbeats();
+    let request = measured(establishment(), ReportingTriggers::TIMQU, |urr| {
+        urr.time_quota = Some(TimeQuota(25));
+    });
+    let (seid, teid) = smf.establish(request);
+    assert_eq!(usage(smf.pass(Duration::from_secs(20))).len(), 0);
+    let time_quota = Some(TimeQuota(25));
+    let update = UpdateUrr { urr_id: UrrId(7), time_quota, ..Default::default() };
+    let request = SessionModificationRequest { update_urrs: vec![update], ..Default::default() };
+    smf.accepted(seid, request);
+    assert_eq!(usage(smf.pass(Duration::from_secs(20))).len(), 0);
+    up(&mut smf, teid);
+    assert!(smf.bench.receive_n6().is_some());
+    let reports = usage(smf.pass(Duration::from_secs(6)));
+    let triggers: Vec<_> = reports.iter().map(|report| report.trigger).collect();
+    assert_eq!(triggers, [UsageReportTrigger::TIMQU]);
+    up(&mut smf, teid);
+    assert_eq!(smf.bench.receive_n6(), None);
+}
+
+#[test]
 fn usage_is_reported_on_query_and_at_deletion() {
     let mut smf = Smf::associated();
     let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
