@@ -53,7 +53,7 @@ use martlet_pfcp::ie::{RecoveryTimeStamp, UsageReport};
 use martlet_pfcp::transaction::{Answers, Requests};
 use martlet_upf_datapath::Datapath;
 use pfd::Applications;
-use remote::Remote;
+use remote::{Remote, ReportedErrors};
 use report::Pending;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -86,6 +86,7 @@ pub struct N4 {
     sessions: HashMap<u64, Box<Context>>,
     /// Sessions by the far ends of their tunnels.
     remote: Remote,
+    reported_errors: ReportedErrors,
     /// Sessions by the CP function's end.
     by_cp: ByPeer<u64>,
     teids: Teids,
@@ -132,6 +133,7 @@ impl N4 {
             last_association: 0,
             sessions: HashMap::new(),
             remote: Remote::default(),
+            reported_errors: ReportedErrors::default(),
             by_cp: ByPeer::default(),
             teids,
             addresses,

@@ -1,7 +1,8 @@
 //! Sessions by the far ends of their tunnels, of which hardly any two have the same.
 use super::by_peer::ByPeer;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 /// A tunnel's far end: peer and TEID.
 type End = (IpAddr, u32);
@@ -75,6 +76,29 @@ impl Remote {
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.first.len() + self.others.len()
+    }
+}
+
+/// Tunnels of sessions whose Error Indication was reported lately: a peer sends one per packet.
+#[derive(Default)]
+pub(super) struct ReportedErrors {
+    tunnels: HashSet<(u64, End)>,
+    order: VecDeque<(Instant, (u64, End))>,
+}
+
+impl ReportedErrors {
+    /// Notes an Error Indication. Returns whether it is the first one within an interval.
+    pub fn is_first(&mut self, seid: u64, end: End, now: Instant, interval: Duration) -> bool {
+        let is_old = |at: Instant| now.saturating_duration_since(at) >= interval;
+        while self.order.front().is_some_and(|(at, _)| is_old(*at)) {
+            let Some((_, tunnel)) = self.order.pop_front() else { break };
+            self.tunnels.remove(&tunnel);
+        }
+        let is_first = self.tunnels.insert((seid, end));
+        if is_first {
+            self.order.push_back((now, (seid, end)));
+        }
+        is_first
     }
 }
 

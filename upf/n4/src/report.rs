@@ -137,13 +137,18 @@ impl N4 {
         }
     }
 
-    /// Error Indication: report it to the SMF of each session that sends into the tunnel.
+    /// Error Indication: report it to the SMF of each session that sends into the tunnel. The peer
+    /// sends one for each packet until the SMF has changed the session: within T1 one is reported.
     pub(super) fn error_indication(&mut self, peer: IpAddr, teid: u32, now: Moment) {
         let sessions: Vec<u64> = self.remote.sessions((peer, teid));
         if sessions.is_empty() {
             tracing::debug!(%peer, teid, "Error Indication for a tunnel that no session has");
         }
+        let t1 = self.settings.transactions.t1;
         for seid in sessions {
+            if !self.reported_errors.is_first(seid, (peer, teid), now.instant, t1) {
+                continue;
+            }
             let (ipv4, ipv6) = match peer {
                 IpAddr::V4(ip) => (Some(ip), None),
                 IpAddr::V6(ip) => (None, Some(ip)),

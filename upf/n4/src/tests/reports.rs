@@ -121,6 +121,28 @@ fn an_error_indication_is_reported_to_the_smf_of_its_tunnel() {
 }
 
 #[test]
+fn an_error_indication_for_each_packet_is_one_report_at_a_time() {
+    let mut smf = Smf::without_heartbeats();
+    let (seid, _) = smf.establish(establishment());
+    smf.accepted(seid, to_gnb(REMOTE));
+    let indicate = |smf: &mut Smf| {
+        (0..100).for_each(|_| smf.bench.send_n3(&martlet_gtpu::error_indication(REMOTE, GNB)));
+        smf.reports()
+    };
+    let reports = indicate(&mut smf);
+    let [(packet, _)] = &reports[..] else { panic!("{} reports", reports.len()) };
+    // The SMF has the report, and changes the session later.
+    smf.answer(packet, Cause::ACCEPTED, None);
+    assert_eq!(indicate(&mut smf).len(), 0);
+    smf.pass(Duration::from_secs(1));
+    assert_eq!(indicate(&mut smf).len(), 1);
+    // Another tunnel of the session.
+    smf.accepted(seid, to_gnb(REMOTE + 1));
+    smf.bench.send_n3(&martlet_gtpu::error_indication(REMOTE + 1, GNB));
+    assert_eq!(smf.reports().len(), 1);
+}
+
+#[test]
 fn inactivity_is_reported_whenever_the_time_without_traffic_doubles() {
     let mut smf = Smf::without_heartbeats();
     let inactivity_timer = Some(UserPlaneInactivityTimer(30));
