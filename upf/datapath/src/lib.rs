@@ -99,6 +99,10 @@ pub trait Datapath: Send + 'static {
     /// Bytes and packets that a session has waiting.
     fn buffered(&self, seid: u64) -> Buffered;
 
+    /// Sends a Router Advertisement to the UE of a session, which did not solicit it, with the
+    /// session's IPv6 prefix. While packets to the UE are buffered, it waits, and the UE is paged.
+    fn advertise(&mut self, _seid: u64) {}
+
     /// The queue of its events.
     fn events(&self) -> EventSender;
 

@@ -168,6 +168,10 @@ impl<O: Egress> Datapath for Carrier<O> {
         self.0.buffered_of(seid)
     }
 
+    fn advertise(&mut self, seid: u64) {
+        self.0.advertise_unsolicited(seid);
+    }
+
     fn events(&self) -> EventSender {
         self.0.events.clone()
     }
@@ -241,6 +245,10 @@ impl Datapath for KernelDatapath {
 
     fn buffered(&self, seid: u64) -> Buffered {
         self.carrier.buffered(seid)
+    }
+
+    fn advertise(&mut self, seid: u64) {
+        Datapath::advertise(&mut self.carrier, seid);
     }
 
     fn events(&self) -> EventSender {

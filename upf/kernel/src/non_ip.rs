@@ -152,6 +152,11 @@ impl NonIpSessions {
         self.forwarder.buffered_of(seid)
     }
 
+    /// See [`Datapath::advertise`](martlet_upf_datapath::Datapath::advertise).
+    pub fn advertise(&self, seid: u64) {
+        self.forwarder.advertise_unsolicited(seid);
+    }
+
     /// See [`Datapath::traffic`](martlet_upf_datapath::Datapath::traffic).
     pub fn traffic(&self, seid: u64) -> Traffic {
         self.forwarder.traffic(&[seid]).pop().unwrap_or_default()

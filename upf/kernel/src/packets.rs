@@ -15,7 +15,7 @@ use martlet_upf_datapath::{Event, Reached};
 use martlet_upf_rules::dns::answer_in;
 use martlet_upf_rules::{Direction, Duplicate, Flow, Redirect, SessionKind};
 use nix::errno::Errno;
-use std::net::{IpAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Instant, SystemTime};
@@ -104,7 +104,7 @@ impl<O: Egress> Forwarder<O> {
         frame.trim(flow.length);
         let kind = state.kind;
         if kind == SessionKind::Ip && router::is_solicitation(frame.packet(), &flow) {
-            return self.advertise(entry, &mut state, &flow, now);
+            return self.advertise(entry, &mut state, flow.source, now);
         }
         // The packets of a gNB in a handover, and those of other UPFs, are not the UE's.
         if state.detected.is_some() && !state.of_others.contains(&teid) {
@@ -288,15 +288,24 @@ impl<O: Egress> Forwarder<O> {
     }
 
     /// Sends a Router Advertisement in the default flow of the session (TS 23.501, 5.8.2.2.3).
-    fn advertise(&self, entry: &Entry, state: &mut State, asked: &Flow, now: Instant) {
+    fn advertise(&self, entry: &Entry, state: &mut State, asked: IpAddr, now: Instant) {
         let drop = |reason| self.counters.dropped(reason);
         let Some(prefix) = state.prefix() else { return drop(DropReason::ForeignSource) };
         let Some(rule) = state.downlink_default() else { return drop(DropReason::NoRule) };
-        let mut buffer = router::advertisement(HEADROOM, asked.source, prefix);
+        let mut buffer = router::advertisement(HEADROOM, asked, prefix);
         let mut frame = Frame::new(&mut buffer, HEADROOM);
         let Some(flow) = Flow::of(frame.packet()) else { return drop(DropReason::Malformed) };
         let detected = Detected { rule, qfi: None };
         self.carry_out(entry, state, detected, &flow, &mut frame, now);
+    }
+
+    /// See [`Datapath::advertise`](martlet_upf_datapath::Datapath::advertise).
+    pub(super) fn advertise_unsolicited(&self, seid: u64) {
+        let Some(entry) = self.by_seid(seid) else { return };
+        let mut state = lock(&entry.state);
+        if state.kind == SessionKind::Ip && !state.removed {
+            self.advertise(&entry, &mut state, Ipv6Addr::UNSPECIFIED.into(), Instant::now());
+        }
     }
 
     /// A packet from the data network.

@@ -8,8 +8,9 @@ const ADVERTISEMENT: u8 = 134;
 /// Ours, on the link to each UE.
 const ROUTER: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
-/// Router lifetime in seconds: the maximum.
-const LIFETIME: u16 = 9000;
+/// Router lifetime in seconds: three times the longest interval of advertisements that no UE has
+/// solicited (TS 29.061; RFC 8319).
+const LIFETIME: u16 = 64_800;
 /// A packet of this size fits a link of 1500 bytes with its tunnel.
 const MTU: u32 = 1400;
 

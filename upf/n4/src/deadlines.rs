@@ -31,6 +31,8 @@ pub(super) enum Deadline {
     Names,
     /// A session may have been idle for too long.
     Inactivity { seid: u64 },
+    /// The IPv6 prefix of a session is advertised again.
+    Advertisement { seid: u64 },
 }
 
 #[derive(Default)]

@@ -97,6 +97,7 @@ impl N4 {
         }
         self.deadlines.cancel(Deadline::Notification { seid });
         self.deadlines.cancel(Deadline::Inactivity { seid });
+        self.deadlines.cancel(Deadline::Advertisement { seid });
         if let Some(association) = self.associations.get_mut(&context.association) {
             association.sessions.remove(&seid);
         }

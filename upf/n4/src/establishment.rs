@@ -1,4 +1,5 @@
 //! PFCP session establishment (TS 29.244, 6.3.2).
+use super::advertisement::is_advertised;
 use super::by_peer::cp_address;
 use super::context::Context;
 use super::headers;
@@ -122,6 +123,7 @@ impl N4 {
         self.index_remote(&session);
         self.by_cp.insert(peer, session.cp.seid, seid);
         let lines = self.volumes.begin(&session);
+        let is_advertised = is_advertised(&session);
         let mut context = Box::new(Context::new(session, association, leases, now));
         context.lines = lines;
         context.join(&request.fq_csids);
@@ -132,6 +134,9 @@ impl N4 {
         self.confirm(seid);
         metrics::SESSIONS.set(self.sessions.len() as i64);
         self.schedule(seid, None, now);
+        if is_advertised {
+            self.advertise_later(seid, now);
+        }
         self.retain_usage(Pending::Usage { seid }, unreported);
         Ok((seid, created))
     }

@@ -2,6 +2,7 @@
 //!
 //! [`N4`] is sans-IO: its inputs are datagrams, events of the datapath and the time, its outputs
 //! datagrams. One file for each procedure.
+mod advertisement;
 mod association;
 mod by_peer;
 mod clock;

@@ -342,6 +342,7 @@ impl N4 {
                 Deadline::TrafficStop { seid, urr } => self.maybe_stopped(seid, urr, now),
                 Deadline::Names => self.names_due(now),
                 Deadline::Inactivity { seid } => self.maybe_idle(seid, now),
+                Deadline::Advertisement { seid } => self.advertise(seid, now),
             }
         }
         self.schedule_lost_peers(now);

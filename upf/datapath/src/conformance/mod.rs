@@ -178,14 +178,14 @@ fn a_ue_gets_its_prefix<R: Rig>(rig: &mut R) {
         own.octets().into_iter().chain(routers.octets()).chain([133, 0, 0x7b, 0x8a, 0, 0, 0, 0]),
     );
     let solicitation = g_pdu(TEID, Some(1), &asked);
-    let advertised = |rig: &mut R| {
+    let advertised = |rig: &mut R, to: Ipv6Addr| {
         let bytes = rig.receive_n3().expect("an advertisement");
         let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU: {bytes:02x?}") };
         assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
         let payload = pdu.payload;
         assert_eq!(
             (&payload[6..8], &payload[24..40], payload[40]),
-            (&[58, 255][..], &own.octets()[..], 134)
+            (&[58, 255][..], &to.octets()[..], 134)
         );
         assert!(
             payload.windows(12).any(|part| part == [&PREFIX.to_be_bytes()[..], &[0; 4]].concat()),
@@ -193,7 +193,11 @@ fn a_ue_gets_its_prefix<R: Rig>(rig: &mut R) {
         );
     };
     rig.send_n3(&solicitation);
-    advertised(rig);
+    advertised(rig, own);
+    settle(rig);
+    let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    rig.datapath().advertise(1);
+    advertised(rig, all_nodes);
     settle(rig);
     // Before the SMF knows the gNB's tunnel: the advertisement follows once packets may be sent.
     session.fars.get_mut(&2).expect("FAR 2").action = Action::Buffer { notify: false };
@@ -202,7 +206,17 @@ fn a_ue_gets_its_prefix<R: Rig>(rig: &mut R) {
     settle(rig);
     session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
     apply(rig, &session);
-    advertised(rig);
+    advertised(rig, own);
+    settle(rig);
+    // An idle UE is paged for one that it did not solicit.
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Buffer { notify: true };
+    apply(rig, &session);
+    rig.datapath().advertise(1);
+    let event = rig.event();
+    assert!(matches!(event, Some(Event::DownlinkData { seid: 1, .. })), "{event:?}");
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
+    apply(rig, &session);
+    advertised(rig, all_nodes);
     settle(rig);
 }
 

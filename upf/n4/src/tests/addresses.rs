@@ -5,6 +5,7 @@ use martlet_pfcp::*;
 use martlet_upf_config::DnnConfig;
 use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 /// A UPF with a pool of five addresses.
 fn giving() -> Smf {
@@ -39,6 +40,30 @@ fn establish(smf: &mut Smf, request: SessionEstablishmentRequest) -> SessionEsta
         panic!()
     };
     answer
+}
+
+#[test]
+fn an_ipv6_prefix_is_advertised_again_before_the_router_expires() {
+    let mut smf = Smf::without_heartbeats();
+    let mut request = establishment();
+    for pdr in &mut request.create_pdrs {
+        pdr.pdi.ue_ip_addresses[0].ipv6 = Some("fd45:0:0:7::".parse().unwrap());
+    }
+    let (seid, _) = smf.establish(request);
+    smf.accepted(seid, to_gnb(REMOTE));
+    for _ in 0..3 {
+        smf.pass(Duration::from_secs(21_600));
+        let bytes = smf.bench.receive_n3().expect("an advertisement");
+        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&bytes) else { panic!() };
+        assert_eq!(pdu.payload[40], 134);
+    }
+    // An idle UE is paged.
+    smf.accepted(seid, idle());
+    smf.pass(Duration::from_secs(21_600));
+    let (_, report) = smf.reports().remove(0);
+    assert_eq!(report.report_type, ReportType::DLDR);
+    smf.delete(seid);
+    assert_eq!(smf.n4.deadlines.len(), 0);
 }
 
 #[test]

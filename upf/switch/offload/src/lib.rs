@@ -188,6 +188,10 @@ impl Datapath for SwitchDatapath {
         lock(&self.state).native.buffered(seid)
     }
 
+    fn advertise(&mut self, seid: u64) {
+        lock(&self.state).native.advertise(seid);
+    }
+
     fn set_peers(&mut self, changes: &[(IpAddr, bool)]) {
         let mut state = lock(&self.state);
         state.native.set_peers(changes);

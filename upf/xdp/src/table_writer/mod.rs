@@ -329,6 +329,12 @@ impl Datapath for XdpDatapath {
             .unwrap_or_else(|| self.forwarder.buffered(seid))
     }
 
+    fn advertise(&mut self, seid: u64) {
+        if self.of_frames(seid, |non_ip| non_ip.advertise(seid)).is_none() {
+            self.forwarder.advertise_unsolicited(seid);
+        }
+    }
+
     fn events(&self) -> EventSender {
         self.forwarder.events.clone()
     }

@@ -2,8 +2,10 @@
 use super::Forwarder;
 use super::compile::LookupKey;
 use super::state::Entry;
+use super::usage::InstalledRule;
 use crate::loader::types::{rule, rule_flag};
 use martlet_gtpu::{PduSessionContainer, g_pdu_header};
+use martlet_upf_datapath::Event;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_kernel::router::advertisement;
 use martlet_upf_rules::{Direction, UeAddress};
@@ -34,6 +36,25 @@ impl Forwarder {
         let Some(entry) = seid.and_then(|seid| state.sessions.get_mut(seid)) else { return false };
         self.answer_solicitation(entry, asked);
         true
+    }
+
+    /// See [`Datapath::advertise`](martlet_upf_datapath::Datapath::advertise).
+    pub fn advertise_unsolicited(&self, seid: u64) {
+        let state = &mut *self.lock();
+        let Some(entry) = state.sessions.get_mut(&seid) else { return };
+        self.answer_solicitation(entry, Ipv6Addr::UNSPECIFIED.into());
+        let notifies = |placed: &&InstalledRule| {
+            let flags = self.programs.rules.read(placed.index).flags;
+            placed.direction == Direction::Downlink && flags & rule_flag::RULE_NOTIFY.0 != 0
+        };
+        if entry.solicited.is_some()
+            && !entry.notified
+            && let Some(placed) = entry.rules.iter().rev().find(notifies)
+        {
+            let (pdr, qfi) = (placed.pdr, entry.marks.get(&placed.pdr).copied());
+            let event = Event::DownlinkData { seid, pdr, qfi, dscp: 0 };
+            entry.notified = self.report(event);
+        }
     }
 
     /// The same to the UE of a session. While packets to it are buffered, it waits.
