@@ -8,6 +8,8 @@ use nix::net::if_::if_nametoindex;
 use std::fs::File;
 
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
+/// IPv6 settings of interfaces.
+const SETTINGS6: &str = "/proc/sys/net/ipv6/conf";
 
 /// Creates the TUN device with the first address of each pool, or none with mode `none`.
 pub(super) fn open(config: &UpfConfig) -> Result<Option<Device>, OpenError> {
@@ -44,7 +46,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<Device>, OpenError> {
         }
         if config.n6.mode != N6Mode::Local {
             forward()?;
-            let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+            forward6(&[name]);
             if !config.kernel.local_switching || config.ue_to_ue().any() {
                 without_redirects(name);
             }
@@ -85,6 +87,33 @@ pub fn without_redirects(interface: &str) {
             tracing::warn!(%error, of, "ICMP redirects not disabled");
         }
     }
+}
+
+/// Enables forwarding of IPv6, unless the kernel has no IPv6. A kernel that forwards ignores Router
+/// Advertisements and removes the default routes that it has from them, except at interfaces with
+/// the value 2 in `accept_ra`: there the machine keeps its addresses and routes. `own` are the
+/// interfaces of N6, to which no router is connected.
+pub fn forward6(own: &[&str]) {
+    let all = format!("{SETTINGS6}/all/forwarding");
+    if std::fs::read_to_string(&all).is_ok_and(|value| value.trim() == "1") {
+        return;
+    }
+    let not_here = |name: &str| own.contains(&name) || matches!(name, "all" | "default" | "lo");
+    for interface in std::fs::read_dir(SETTINGS6).into_iter().flatten().flatten() {
+        let name = interface.file_name().to_string_lossy().into_owned();
+        let setting = interface.path().join("accept_ra");
+        let accepts = std::fs::read_to_string(&setting).is_ok_and(|value| value.trim() == "1");
+        if not_here(&name) || !accepts {
+            continue;
+        }
+        if let Err(error) = std::fs::write(&setting, "2") {
+            tracing::warn!(
+                interface = name, %error,
+                "accept_ra not set: the machine may lose its IPv6 routes on this interface"
+            );
+        }
+    }
+    let _ = std::fs::write(all, "1");
 }
 
 /// Enables forwarding between the interfaces of the machine, or of the namespace.

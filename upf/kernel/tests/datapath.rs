@@ -7,7 +7,7 @@ use martlet_upf_datapath::conformance::{
 };
 use martlet_upf_kernel::KernelDatapath;
 use martlet_upf_testing::rig::{GNB, HERE, Opened, SocketRig, TIMEOUT, UE, boxed, config, opened};
-use martlet_upf_testing::{REMOTE, in_namespace};
+use martlet_upf_testing::{REMOTE, in_namespace, run};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
@@ -17,6 +17,24 @@ fn open(config: &UpfConfig) -> Result<Opened, OpenError> {
 
 fn socket_rig(config: UpfConfig) -> SocketRig {
     SocketRig::new(&config, open)
+}
+
+/// With forwarding, the kernel ignores Router Advertisements at interfaces that have 1.
+#[test]
+fn the_machine_keeps_its_ipv6_routes() {
+    in_namespace(|| {
+        run("ip", "link add upa type veth peer name upb");
+        let path = |name: &str| format!("/proc/sys/net/ipv6/conf/{name}");
+        let set = |name: &str, value| std::fs::write(path(name), value).expect("a setting");
+        let get = |name: &str| std::fs::read_to_string(path(name)).expect("a setting");
+        for (name, value) in [("upa/accept_ra", "1"), ("upb/accept_ra", "0")] {
+            set(name, value);
+        }
+        set("all/forwarding", "0");
+        let _opened = open(&config()).expect("the datapath");
+        let settings = ["all/forwarding", "upa/accept_ra", "upb/accept_ra"].map(get);
+        assert_eq!(settings, ["1\n", "2\n", "0\n"]);
+    });
 }
 
 #[test]

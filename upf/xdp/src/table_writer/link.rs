@@ -4,7 +4,7 @@ use crate::loader::LINK_MAC;
 use martlet_interface::Feature;
 use martlet_upf_config::{N6Mode, Pool, UpfConfig};
 use martlet_upf_datapath::{InterfaceError, OpenError};
-use martlet_upf_kernel::n6::{forward, without_redirects};
+use martlet_upf_kernel::n6::{forward, forward6, without_redirects};
 use martlet_upf_kernel::netlink::Netlink;
 use nix::net::if_::if_nametoindex;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -151,7 +151,7 @@ impl Link {
                 }
             }
             if config.n6.mode != N6Mode::Local {
-                let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+                forward6(&[outer, inner]);
             }
         }
         Ok(())
