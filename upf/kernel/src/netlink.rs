@@ -88,15 +88,35 @@ impl Netlink {
         attribute(&mut body, libc::RTA_DST, &network.to_be_bytes());
         attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
         attribute(&mut body, libc::RTA_PREFSRC, &address.octets());
-        let mut metrics = Vec::new();
-        const LARGEST_PACKET: u16 = 2;
-        attribute(&mut metrics, LARGEST_PACKET, &mtu.to_ne_bytes());
-        attribute(&mut body, libc::RTA_METRICS, &metrics);
+        attribute(&mut body, libc::RTA_METRICS, &metrics(mtu, false));
         self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body)
     }
 
-    /// Adds or removes a route.
-    pub fn route(&self, index: u32, network: IpAddr, prefix: u8, make: bool) -> io::Result<()> {
+    /// The same for IPv6, without duplicate address detection.
+    pub fn network6(&self, index: u32, address: Ipv6Addr, prefix: u8, mtu: u32) -> io::Result<()> {
+        const NO_DUPLICATE_DETECTION: u32 = 0x02;
+        const NO_PREFIX_ROUTE: u32 = 0x200;
+        let mut body = vec![libc::AF_INET6 as u8, prefix, 0, 0];
+        body.extend(index.to_ne_bytes());
+        attribute(&mut body, libc::IFA_LOCAL, &address.octets());
+        attribute(&mut body, libc::IFA_ADDRESS, &address.octets());
+        let flags = NO_DUPLICATE_DETECTION | NO_PREFIX_ROUTE;
+        attribute(&mut body, libc::IFA_FLAGS, &flags.to_ne_bytes());
+        self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)?;
+        let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+        let network = Ipv6Addr::from_bits(address.to_bits() & mask);
+        self.route(index, network.into(), prefix, Some(mtu), true)
+    }
+
+    /// Adds or removes a route; without an MTU, that of the interface applies.
+    pub fn route(
+        &self,
+        index: u32,
+        network: IpAddr,
+        prefix: u8,
+        mtu: Option<u32>,
+        make: bool,
+    ) -> io::Result<()> {
         const NEW_ROUTE: u16 = 24;
         const DELETE_ROUTE: u16 = 25;
         let (family, bytes) = match network {
@@ -109,6 +129,9 @@ impl Netlink {
         body.extend([0; 4]);
         attribute(&mut body, libc::RTA_DST, &bytes);
         attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
+        if let Some(mtu) = mtu {
+            attribute(&mut body, libc::RTA_METRICS, &metrics(mtu, network.is_ipv6()));
+        }
         match make {
             true => self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body),
             false => self.request(DELETE_ROUTE, 0, &body),
@@ -247,6 +270,19 @@ fn kind_of(answer: &[u8]) -> Option<u16> {
 
 fn no_answer() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a malformed response of rtnetlink")
+}
+
+/// The metrics of a route with an MTU. For forwarded packets, IPv6 has the MTU of the interface
+/// apply unless that of the route is locked.
+fn metrics(mtu: u32, locked: bool) -> Vec<u8> {
+    const LOCK: u16 = 1;
+    const MTU: u16 = 2;
+    let mut metrics = Vec::new();
+    if locked {
+        attribute(&mut metrics, LOCK, &(1_u32 << MTU).to_ne_bytes());
+    }
+    attribute(&mut metrics, MTU, &mtu.to_ne_bytes());
+    metrics
 }
 
 /// struct rtattr: length, type, then the value, padded to four bytes.

@@ -131,7 +131,7 @@ impl Egress for Sockets {
             let index = nix::net::if_::if_nametoindex(name.as_str())
                 .map_err(|error| InterfaceError::Route(error.into()))?;
             let netlink = Netlink::open().map_err(InterfaceError::Route)?;
-            let set = netlink.route(index, route.network, route.length, here);
+            let set = netlink.route(index, route.network, route.length, None, here);
             Ok(set.map_err(InterfaceError::Route)?)
         });
         if let Err(error) = done {

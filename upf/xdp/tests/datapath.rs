@@ -12,11 +12,11 @@ use martlet_upf_datapath::conformance::{
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::telemetry::balance;
 use martlet_upf_datapath::{Change, DatapathError};
-use martlet_upf_rules::Action;
-use martlet_upf_testing::in_namespace;
+use martlet_upf_rules::{Action, PdrExtras, Prefix, UeAddress};
 use martlet_upf_testing::peers::{HOST, N3, PeersRig, UE};
 use martlet_upf_testing::rig::{SocketRig, config};
-use std::net::{Ipv4Addr, UdpSocket};
+use martlet_upf_testing::{in_namespace, run};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -350,6 +350,56 @@ fn packets_above_the_mtu_are_fragmented_or_rejected_by_the_kernel() {
     });
 }
 
+/// Whether a host of the data network that sets DF is notified that a packet is too long.
+fn is_notified(rig: &PeersRig, from: SocketAddr, to: SocketAddr) -> bool {
+    rig.network.within(move || {
+        let socket = UdpSocket::bind(from).expect("a port");
+        let (level, name, value) = match from {
+            SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO),
+            SocketAddr::V6(_) => {
+                (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)
+            }
+        };
+        // SAFETY: the option is an integer that outlives the call; the socket is open.
+        let set = unsafe {
+            libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), 4)
+        };
+        assert_eq!(set, 0);
+        (0..50).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            let error = socket.send_to(&[0; 1450], to).err();
+            error.and_then(|error| error.raw_os_error()) == Some(libc::EMSGSIZE)
+        })
+    })
+}
+
+#[test]
+fn ipv6_and_framed_routes_have_the_mtu_of_n6() {
+    in_namespace(|| {
+        let mut rig = peers_rig(between_peers(XdpMode::Native));
+        let mut session = session(&*rig, 1, 7, UE);
+        let prefix = UeAddress::V6(0xfd45_0000_0000_0077);
+        session.pdrs.values_mut().for_each(|pdr| pdr.ue.push(prefix));
+        let routes = vec![Prefix { network: [10, 60, 0, 0].into(), length: 24 }];
+        let extras = PdrExtras { routes, ..PdrExtras::default() };
+        session.pdrs.get_mut(&2).expect("PDR 2").extras = Some(Box::new(extras));
+        rig.datapath().apply(&Change::to(&session)).expect("the session");
+        run("ip", "-6 addr add fd98::1/64 dev n6a nodad");
+        let of_host = format!("-n {}", rig.network.0);
+        run("ip", &format!("{of_host} -6 addr add fd98::2/64 dev n6b nodad"));
+        run("ip", &format!("{of_host} -6 route add fd45::/48 via fd98::1"));
+        run("ip", &format!("{of_host} route add 10.60.0.0/24 via 10.98.0.1"));
+        for (from, to) in [
+            ("[fd98::2]:0", "[fd45:0:0:77::1]:9000"),
+            ("10.98.0.2:0", "10.60.0.7:9000"),
+            ("10.98.0.2:0", "10.45.0.2:9000"),
+        ] {
+            let [host, ue] = [from, to].map(|address| address.parse().expect("an address"));
+            assert!(is_notified(&rig, host, ue), "{to}");
+        }
+    });
+}
+
 /// A service that `n6.allow` names may have the address of N3.
 #[test]
 fn packets_of_the_machine_from_the_address_of_n3_reach_ues() {
@@ -494,12 +544,9 @@ fn its_programs_and_links_are_removed_on_drop() {
         });
         assert!(gone, "the link to the peers was not removed");
         // Leftovers of a killed process are removed at the next start.
-        martlet_upf_testing::run(
-            "ip",
-            "link add martlet-n6 address 02:4d:4c:54:00:01 type veth peer name martlet-n6x",
-        );
-        martlet_upf_testing::run("ip", "link add n3a type veth peer name n3b");
-        martlet_upf_testing::run("ip", &format!("addr add {N3}/24 dev n3a"));
+        run("ip", "link add martlet-n6 address 02:4d:4c:54:00:01 type veth peer name martlet-n6x");
+        run("ip", "link add n3a type veth peer name n3b");
+        run("ip", &format!("addr add {N3}/24 dev n3a"));
         config = between_peers(XdpMode::Native);
         config.xdp.interfaces.clear();
         let opened = open_datapath(&config);

@@ -32,8 +32,9 @@ pub(super) struct Opened {
     pub(super) frames: Arc<PacketSocket>,
     /// The programs' end of the link with the kernel.
     pub(super) inner: u32,
-    /// The network namespace and the kernel's end of the link, if there is a data network.
-    pub(super) n6: Option<(Option<String>, u32)>,
+    /// The network namespace, the kernel's end of the link, and the MTU of packets to UEs, if there
+    /// is a data network.
+    pub(super) n6: Option<(Option<String>, u32, u32)>,
     pub(super) perimeter: Arc<Perimeter>,
     /// Until this time, unknown tunnels may belong to sessions that are not restored yet.
     pub(super) suppress_errors_until: Option<Instant>,

@@ -142,7 +142,8 @@ impl Link {
                 set.map_err(|error| (format!("the network {network}/{prefix}"), error))?;
             }
             for (address, prefix) in config.pools6() {
-                if let Err(error) = netlink.address6(self.outer, address, prefix) {
+                let mtu = u32::from(config.n6.mtu);
+                if let Err(error) = netlink.network6(self.outer, address, prefix, mtu) {
                     // A kernel without IPv6 still serves UEs with IPv4.
                     tracing::warn!(
                         %address, prefix, %error,

@@ -171,10 +171,11 @@ impl Forwarder {
         if before.is_some() == leads_to.is_some() {
             return;
         }
-        let Some((netns, outer)) = &self.n6 else { return };
+        let Some((netns, outer, mtu)) = &self.n6 else { return };
         let done = netns::within(netns.as_deref(), || {
             let netlink = Netlink::open().map_err(InterfaceError::Route)?;
-            let set = netlink.route(*outer, route.network, route.length, leads_to.is_some());
+            let mtu = leads_to.map(|_| *mtu);
+            let set = netlink.route(*outer, route.network, route.length, mtu, mtu.is_some());
             Ok(set.map_err(InterfaceError::Route)?)
         });
         if let Err(error) = done {

@@ -119,8 +119,9 @@ struct Forwarder {
     frames: Arc<PacketSocket>,
     /// The programs' end of the link with the kernel.
     inner: u32,
-    /// The network namespace and the kernel's end of the link, if there is a data network.
-    n6: Option<(Option<String>, u32)>,
+    /// The network namespace, the kernel's end of the link, and the MTU of packets to UEs, if there
+    /// is a data network.
+    n6: Option<(Option<String>, u32, u32)>,
     /// The datapath of sessions that the programs do not forward.
     non_ip: OnceLock<Arc<NonIpSessions>>,
     /// The perimeter, and the part of it that the programs' tables have.

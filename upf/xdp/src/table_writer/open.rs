@@ -72,7 +72,8 @@ pub(super) fn open(
     let frames = Arc::new(PacketSocket::open()?);
     let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
     let batching = Batching::new(ports.iter().map(|(name, ifindex, _)| (name.as_str(), *ifindex)));
-    let n6 = (config.n6.mode != N6Mode::None).then(|| (config.n3.netns.clone(), link.outer));
+    let n6 = (config.n6.mode != N6Mode::None)
+        .then(|| (config.n3.netns.clone(), link.outer, u32::from(config.n6.mtu)));
     let mut ends = vec![link.inner];
     ends.extend(link.network_instances.iter().map(|(_, inner)| *inner));
     let to_network = n6.is_some().then(|| non_ip::to_network(frames.clone(), ends));
