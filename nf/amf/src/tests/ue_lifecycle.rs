@@ -1,7 +1,11 @@
 //! The life of a UE.
 use super::core::{Core, ue};
+use bytes::Bytes;
+use martlet_ngap::ngap::NGAP_PDU;
+use martlet_ngap::{NgapPduKind as Kind, ie};
 use martlet_ran::PduSessionRequest;
-use martlet_ran::ue::RegistrationType;
+use martlet_ran::ue::{IdleBehaviour, RegistrationType, ServicePurpose};
+use tokio::sync::broadcast;
 
 #[tokio::test]
 async fn registration_session_and_deregistration() {
@@ -65,4 +69,38 @@ async fn mobility_and_periodic_registrations_keep_the_sessions() {
     ue_1.register().await.unwrap();
     assert_eq!(core.smf.sessions(), 0);
     core.wait_for((1, 1, 1)).await;
+}
+
+/// Whether the next INITIAL CONTEXT SETUP REQUEST has the UE's radio capability.
+async fn has_radio_capability(messages: &mut broadcast::Receiver<Bytes>) -> bool {
+    loop {
+        let pdu = NGAP_PDU::decode(&messages.recv().await.unwrap()).unwrap().into_owned();
+        if pdu.kind() == Kind::Initiating_InitialContextSetup {
+            return pdu.ie::<ie::UERadioCapability>().is_some();
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_initial_registration_deletes_the_radio_capability() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let mut messages = gnb.subscribe();
+    let mut config = ue(1);
+    config.radio_capability = vec![7; 100];
+    config.idle = IdleBehaviour::Manual;
+    let ue_1 = gnb.new_ue(config).unwrap();
+    ue_1.register().await.unwrap();
+    assert!(!has_radio_capability(&mut messages).await, "no gNB has sent it");
+    ue_1.release_to_idle().await.unwrap();
+    ue_1.register_as(RegistrationType::PeriodicRegistrationUpdating).await.unwrap();
+    assert!(has_radio_capability(&mut messages).await);
+    ue_1.release_to_idle().await.unwrap();
+    // The equipment may be another one with the same SIM, or may have other bands.
+    ue_1.register().await.unwrap();
+    assert!(!has_radio_capability(&mut messages).await);
+    // The gNB has asked the UE again.
+    ue_1.release_to_idle().await.unwrap();
+    ue_1.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
+    assert!(has_radio_capability(&mut messages).await);
 }

@@ -89,6 +89,10 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         (ue.positioning.lpp, ue.positioning.lcs_upp) = (capability.lpp(), capability.lcs_upp());
     }
     keep_or_release(ue, initial, by_context, previous_sessions).await?;
+    if has_new_radio_capability(&request, initial) {
+        // The gNB asks the UE for it, and gives it to the AMF again.
+        ue.capabilities.radio = None;
+    }
 
     // Subscription, slices and policy (steps 14 to 16), beside the registration at the UDM. The UE
     // gets no answer before that has ended.
@@ -372,6 +376,12 @@ fn is_initial(request: &NasRegistrationRequest) -> bool {
     )
 }
 
+/// Whether the stored radio capability is no longer the UE's: it registers initially, or reports
+/// that the capability changed (NG-RAN-RCU, TS 24.501, 9.11.3.9A; TS 23.501, 5.4.4.1).
+fn has_new_radio_capability(request: &NasRegistrationRequest, initial: bool) -> bool {
+    initial || request.fgs_update_type.as_ref().is_some_and(|update| update.ng_ran_rcu())
+}
+
 /// Checks that the AMF serves the UE's PLMN and tracking area.
 fn check_area(ue: &Ue) -> Result<(), Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
@@ -446,6 +456,28 @@ fn reject_message(reject: &Reject) -> Nas5gsMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use martlet_nas::{
+        Guti, NasFGsMobileIdentity, NasFGsRegistrationType, NasFGsUpdateType, NasKeySetIdentifier,
+        Plmn,
+    };
+
+    #[test]
+    fn an_initial_registration_or_a_report_replaces_the_radio_capability() {
+        let guti = Guti::new(Plmn::new("001", "01").unwrap(), 1, 1, 0, 7).unwrap();
+        let update = RegistrationType::MobilityRegistrationUpdating;
+        let request = NasRegistrationRequest::new(
+            NasFGsRegistrationType::from_registration_type(update),
+            NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0)).unwrap(),
+            NasFGsMobileIdentity::from_guti(guti),
+        );
+        assert!(has_new_radio_capability(&request, true));
+        assert!(!has_new_radio_capability(&request, false));
+        for changed in [false, true] {
+            let kind = NasFGsUpdateType::new(vec![0]).with_ng_ran_rcu(changed);
+            let request = request.clone().with_fgs_update_type(kind);
+            assert_eq!(has_new_radio_capability(&request, false), changed);
+        }
+    }
 
     #[test]
     fn an_encoded_back_off_is_never_shorter_than_configured() {
