@@ -185,7 +185,7 @@ fn add_gnb(amf: &Arc<Amf>, link: Link, address: SocketAddr) -> Arc<Gnb> {
 async fn handle(amf: &Arc<Amf>, gnb: &Arc<Gnb>, data: Bytes) {
     gnb.count_received();
     for answer in amf.receive(gnb, &data) {
-        gnb.send(0, &answer).await;
+        gnb.send(gnb.stream_of(&answer), &answer).await;
     }
 }
 

@@ -19,7 +19,7 @@ use martlet_ngap::{NgapPduKind as Kind, cause};
 use std::sync::Arc;
 
 impl Amf {
-    /// Handles one NGAP message. Returns the responses for the gNB on stream 0.
+    /// Handles one NGAP message. Returns the responses for the gNB.
     pub(crate) fn receive(self: &Arc<Self>, gnb: &Arc<Gnb>, data: &Bytes) -> Vec<NGAP_PDU> {
         capture::record(capture::Link::N2, Some(gnb.address), None, data);
         let at = (gnb.number, gnb.address);

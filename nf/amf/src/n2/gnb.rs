@@ -7,6 +7,7 @@ use crate::served::Tai;
 use futures_util::FutureExt;
 use martlet_nas::identifiers::Slice;
 use martlet_nf::capture;
+use martlet_ngap::inbound::UeIds;
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_sbi_api::common::GlobalRanNodeId;
 use martlet_sbi_api::nmartlet_status::{GnbStatus, MAX_TRACKING_AREAS};
@@ -186,6 +187,12 @@ impl Gnb {
         let shared = u64::from(self.link.streams()).saturating_sub(1);
         // Less than the number of streams, a `u16`.
         if shared == 0 { 0 } else { 1 + (amf_id % shared) as u16 }
+    }
+
+    /// The stream of an answer: that of the connection whose identities it has.
+    pub fn stream_of(&self, answer: &NGAP_PDU) -> u16 {
+        let ids = UeIds::of(answer);
+        ids.amf.or(ids.ran.map(u64::from)).map_or(0, |id| self.stream(id))
     }
 
     /// Sends a message. A failure is logged; the association's reader handles the loss.

@@ -28,7 +28,7 @@ pub(crate) use listener::listen;
 pub use listener::prepare_raw_socket;
 pub(crate) use next_hop::NextHop;
 
-/// Responses for the gNB on stream 0, or the fault of its message.
+/// Responses for the gNB, or the fault of its message.
 pub(crate) type Handled = Result<Vec<NGAP_PDU>, Box<Fault>>;
 
 /// What tests count, in the thread of the test.

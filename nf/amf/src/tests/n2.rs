@@ -2,7 +2,7 @@
 use super::core::{Core, ue};
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
-use martlet_ngap::{NgapPduKind as Kind, build_ngap, extract_ngap_ies, helpers, ie};
+use martlet_ngap::{BitString, NgapPduKind as Kind, build_ngap, extract_ngap_ies, helpers, ie};
 use martlet_ran::PduSessionRequest;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -152,6 +152,50 @@ async fn wrong_messages_get_their_cause() {
     // The interface works all the same.
     to_amf.send(reset).await.unwrap();
     assert_eq!(next(&mut from_amf).await.kind(), Kind::Successful_NGReset);
+}
+
+/// PATH SWITCH REQUEST of one session.
+fn path_switch(amf_id: u64, ran_id: u32) -> Bytes {
+    let none = || BitString::from([0u8, 0]);
+    let capability = UESecurityCapabilities::new(
+        NRencryptionAlgorithms(none()),
+        NRintegrityProtectionAlgorithms(none()),
+        EUTRAencryptionAlgorithms(none()),
+        EUTRAintegrityProtectionAlgorithms(none()),
+        None,
+    );
+    let session =
+        PDUSessionResourceToBeSwitchedDLItem::new(PDUSessionID(1), vec![0u8].into(), None);
+    let pdu = build_ngap!(
+        InitiatingMessage,
+        PathSwitchRequest,
+        PathSwitchRequest,
+        RAN_UE_NGAP_ID(ran_id),
+        SourceAMF_UE_NGAP_ID(amf_id),
+        UserLocationInformation(user_location()),
+        UESecurityCapabilities(capability),
+        PDUSessionResourceToBeSwitchedDLList(PDUSessionResourceToBeSwitchedDLList(vec![session])),
+    );
+    pdu.unwrap().encode().unwrap().into()
+}
+
+/// TS 38.412, 7. Some gNBs ignore messages of a UE on stream 0.
+#[tokio::test]
+async fn stream_0_has_no_signalling_of_a_ue() {
+    let core = Core::start().await;
+    let (to_amf, mut from_amf) = core.link();
+    for (message, answer, is_of_ue) in [
+        (setup("001", 1), Kind::Successful_NGSetup, false),
+        (uplink(99, 7, vec![0x7e, 0, 0x64, 22]), Kind::Initiating_ErrorIndication, true),
+        (path_switch(99, 7), Kind::Unsuccessful_PathSwitchRequest, true),
+        (vec![0xff; 7].into(), Kind::Initiating_ErrorIndication, false),
+    ] {
+        to_amf.send(message).await.unwrap();
+        let received = tokio::time::timeout(Duration::from_secs(2), from_amf.recv()).await;
+        let (stream, data) = received.expect("an answer in time").expect("an AMF");
+        let pdu = NGAP_PDU::decode(&data).unwrap();
+        assert_eq!((pdu.kind(), stream != 0), (answer, is_of_ue));
+    }
 }
 
 #[tokio::test]

@@ -262,7 +262,7 @@ pub(crate) fn move_to_new_context(ue: &Ue, message: InitialMessage) {
         let (gnb, ran_id) = (connection.gnb.clone(), connection.ran_id);
         martlet_nf::spawn(async move {
             for message in reject_without_context(&gnb, ran_id) {
-                gnb.send(0, &message).await;
+                gnb.send(gnb.stream_of(&message), &message).await;
             }
         });
         return;

@@ -104,7 +104,7 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         }
         let failure =
             handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released);
-        return send(&gnb, failure).await;
+        return send(&gnb, request.amf_id, failure).await;
     }
     let before = ue.gnb();
     let source =
@@ -166,7 +166,8 @@ async fn release_source(amf: Arc<Amf>, source: Arc<Gnb>, amf_id: u64, ran_id: u3
         return;
     }
     let cause = Cause::radioNetwork(CauseRadioNetwork::successful_handover);
-    send(&source, downlink::ue_context_release(amf_id, Some(ran_id), cause)).await;
+    let command = downlink::ue_context_release(amf_id, Some(ran_id), cause);
+    send(&source, amf_id, command).await;
 }
 
 /// Sends the target's transfer to the SMF and returns the SMF's transfer.
@@ -297,13 +298,14 @@ pub(crate) async fn reject(gnb: &Gnb, request: &PathSwitchRequested, why: CauseR
         );
     }
     let released: Vec<_> = request.switched.iter().map(|(psi, _)| (*psi, refusal(why))).collect();
-    send(gnb, handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released))
-        .await;
+    let failure = handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released);
+    send(gnb, request.amf_id, failure).await;
 }
 
-async fn send(gnb: &Gnb, message: downlink::Built) {
+/// Sends a message about a connection that is not the UE's current one, on its stream.
+async fn send(gnb: &Gnb, amf_id: u64, message: downlink::Built) {
     match message {
-        Ok(message) => drop(gnb.send(0, &message).await),
+        Ok(message) => drop(gnb.send(gnb.stream(amf_id), &message).await),
         Err(error) => tracing::error!(gnb = gnb.label(), %error, "NGAP message not encodable"),
     }
 }
