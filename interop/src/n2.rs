@@ -22,5 +22,14 @@ quirks! {
             handling: "accepted from this machine alone, by the user-space stack; refused: dropped",
             refused_by: "amf.n2.strict",
         },
+        /// Another payload protocol identifier than that of NGAP.
+        PayloadProtocol {
+            name: "payload_protocol",
+            deviation: "0 as payload protocol identifier of SCTP, or 60 in the wrong byte order",
+            clause: "TS 38.412, 7",
+            vendors: "srsRAN's gNB of March 2023; programs with sctp-go",
+            handling: "read as NGAP; refused: dropped",
+            refused_by: "amf.n2.strict",
+        },
     }
 }

@@ -66,7 +66,7 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     loop {
         tokio::select! {
             received = association.recv() => match received {
-                Ok(Some(message)) if message.ppid == PPID_NGAP => {
+                Ok(Some(message)) if is_ngap(&amf, address, message.ppid) => {
                     handle(&amf, &gnb, message.data).await;
                     if !is_stored && gnb.setup().is_some() {
                         is_stored = true;
@@ -145,6 +145,19 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
         former_associations::remove(&amf.contexts, gnb.number);
     }
     ended(&amf, &gnb);
+}
+
+/// Whether a message is NGAP, by its payload protocol identifier. Some gNBs set none, or one whose
+/// bytes are reversed.
+fn is_ngap(amf: &Amf, address: SocketAddr, ppid: u32) -> bool {
+    if ppid == PPID_NGAP {
+        return true;
+    }
+    let is_tolerated = !amf.config.n2.strict && matches!(ppid.swap_bytes(), 0 | PPID_NGAP);
+    if is_tolerated {
+        N2Quirk::PayloadProtocol.met("amf", address.ip());
+    }
+    is_tolerated
 }
 
 /// Counts an association that the AMF ends, and logs it.

@@ -125,7 +125,7 @@ fn other_sctp_payload_protocols_are_dropped() {
         let bystander = Bystander::at(&core).await?;
         let dropped = MetricDelta::of(ERRORS, &[("reason", "payload_protocol")]);
         let gnb = RawGnb::set_up(&core, 1).await?;
-        gnb.send_with_ppid(0, gnb.ng_setup("001", 1)).await?;
+        gnb.send_with_ppid(7, gnb.ng_setup("001", 1)).await?;
         ensure!(gnb.is_silent(Duration::from_millis(200)).await, "the AMF must not answer");
         ensure!(dropped.get() >= 1.0, "the error is not counted");
         bystander.expect_core_works().await

@@ -15,6 +15,7 @@ fn n2_quirks_are_tolerated_unless_strict() {
         |quirk, is_strict, core| match quirk {
             N2Quirk::ElementOrder => Box::pin(element_order(is_strict, core)),
             N2Quirk::OffloadedChecksum => Box::pin(offloaded_checksum(is_strict, core)),
+            N2Quirk::PayloadProtocol => Box::pin(payload_protocol(is_strict, core)),
         },
     );
 }
@@ -29,6 +30,22 @@ async fn element_order(is_strict: bool, core: &mut Option<TestCore>) -> Result<b
         Kind::Initiating_ErrorIndication => Ok(false),
         other => bail!("{other:?}"),
     }
+}
+
+/// As gNBs that set no payload protocol identifier, or set it in the byte order of their machine.
+async fn payload_protocol(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let core = core.insert(TestCore::start(Sbi::Local, with_strictness(is_strict)).await?);
+    let gnb = RawGnb::connect(core, 1).await?;
+    for ppid in [0, 0x3c00_0000] {
+        gnb.send_with_ppid(ppid, gnb.ng_setup("001", 1)).await?;
+        if is_strict {
+            ensure!(gnb.is_silent(SOON).await, "{ppid:#x} is answered");
+        } else {
+            let answer = gnb.next().await?.kind();
+            ensure!(answer == Kind::Successful_NGSetup, "{ppid:#x}: {answer:?}");
+        }
+    }
+    Ok(!is_strict)
 }
 
 /// As the kernel's SCTP, which leaves the checksum to the loopback interface: the four messages of
