@@ -241,6 +241,11 @@ impl Default for SecurityConfig {
     }
 }
 
+/// Whether names in NGAP may have a character: they are PrintableStrings (X.680, 41.4).
+pub(crate) fn is_of_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || " '()+,-./:=?".contains(character)
+}
+
 impl AmfConfig {
     /// Checks the values. Returns what is wrong and what to write.
     pub fn check(&self) -> Vec<Finding> {
@@ -248,6 +253,11 @@ impl AmfConfig {
         let mut add = |path: String, message: &str| findings.push(Finding::new(path, message));
         if self.name.is_empty() || self.name.len() > 150 {
             add("name".into(), "an AMF name has 1 to 150 characters");
+        } else if !self.name.chars().all(is_of_name) {
+            add(
+                "name".into(),
+                "write letters, digits, spaces and '()+,-./:=? alone: no underscore",
+            );
         }
         if self.network_name.time_zone.is_some() && self.network_name.quarter_hours().is_none() {
             add("network_name.time_zone".into(), "not a time zone; write for example \"+02:00\"");
@@ -369,7 +379,7 @@ mod tests {
 
     #[test]
     fn each_wrong_value_is_reported_with_its_key() {
-        let mut config = AmfConfig::default();
+        let mut config = AmfConfig { name: "amf_1".into(), ..Default::default() };
         config.plmns[0].plmn = "1".into();
         config.tais[0].tac = 0;
         config.guamis[0].pointer = 64;
@@ -380,6 +390,7 @@ mod tests {
         config.limits.max_ues = 0;
         let paths: Vec<_> = config.check().into_iter().map(|finding| finding.path).collect();
         let wanted = [
+            "name",
             "guamis[0].pointer",
             "plmns[0].plmn",
             "tais[0].plmn",

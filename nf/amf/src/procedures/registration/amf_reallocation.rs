@@ -16,6 +16,7 @@
 //! Step 7B needs a 5G-GUTI of the initial AMF and a request that its keys verify. A UE that has
 //! just been authenticated would not accept a new authentication without integrity protection.
 use super::{implicit_deregistration, ue_context_transfer};
+use crate::config::is_of_name;
 use crate::metrics::Procedure;
 use crate::n2::{Connection, Location, downlink};
 use crate::served::Tai;
@@ -282,7 +283,9 @@ fn take_context(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<
         .map_err(|error| wrong(&error.to_string()))?;
     let ids = ue.amf.tables.connect(gnb.number, data.an_n2_ap_id, &ue.handle);
     let mut connection = Connection::new(ue.amf.clone(), gnb, ids, data.an_n2_ap_id, location);
-    connection.old_amf = Some(data.initial_amf_name);
+    // Over the SBI, it may be any text.
+    let name = data.initial_amf_name.chars();
+    connection.old_amf = Some(name.map(|it| if is_of_name(it) { it } else { '-' }).collect());
     ue.enter_cm_connected(connection);
     ue.secure_exchange();
     ue.idle = None;
