@@ -31,5 +31,14 @@ quirks! {
             handling: "read as NGAP; refused: dropped",
             refused_by: "amf.n2.strict",
         },
+        /// A name with an underscore.
+        NodeName {
+            name: "node_name",
+            deviation: "a RAN node name with an underscore, which a PrintableString does not have",
+            clause: "TS 38.413, 9.4.5; X.680, 41.4",
+            vendors: "srsRAN's gNB, by default",
+            handling: "used; refused: the gNB has no name",
+            refused_by: "amf.n2.strict",
+        },
     }
 }

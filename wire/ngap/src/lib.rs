@@ -45,10 +45,13 @@ pub use oxirush_ngap::{
     with_ngap_ie_mut,
 };
 
+pub use node_name::ran_node_name;
+
 pub mod cause;
 pub mod error_indication;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod inbound;
+mod node_name;
 pub mod transfer;
 mod ue_ids;

@@ -5,6 +5,7 @@ use anyhow::{Result, bail, ensure};
 use martlet::core::Sbi;
 use martlet_interop::N2Quirk;
 use martlet_ngap::NgapPduKind as Kind;
+use martlet_ngap::ngap::{Criticality, NGAP_PDU, ProtocolIEField};
 use martlet_tests::{RawGnb, TestCore, eventually};
 use std::net::IpAddr;
 
@@ -16,6 +17,7 @@ fn n2_quirks_are_tolerated_unless_strict() {
             N2Quirk::ElementOrder => Box::pin(element_order(is_strict, core)),
             N2Quirk::OffloadedChecksum => Box::pin(offloaded_checksum(is_strict, core)),
             N2Quirk::PayloadProtocol => Box::pin(payload_protocol(is_strict, core)),
+            N2Quirk::NodeName => Box::pin(node_name(is_strict, core)),
         },
     );
 }
@@ -46,6 +48,21 @@ async fn payload_protocol(is_strict: bool, core: &mut Option<TestCore>) -> Resul
         }
     }
     Ok(!is_strict)
+}
+
+/// As srsRAN's gNB.
+async fn node_name(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let core = core.insert(TestCore::start(Sbi::Local, with_strictness(is_strict)).await?);
+    let gnb = RawGnb::connect(core, 1).await?;
+    let mut setup = NGAP_PDU::decode(&gnb.ng_setup("001", 1))?.into_owned();
+    let mut elements = setup.protocol_ies()?.into_owned();
+    let name = b"\x03\x80cu_cp_01".to_vec();
+    elements.0.insert(1, ProtocolIEField::new(82u16, Criticality::ignore, name.into()));
+    setup.set_protocol_ies(elements)?;
+    gnb.send(setup.encode()?).await?;
+    let answer = gnb.next().await?.kind();
+    ensure!(answer == Kind::Successful_NGSetup, "{answer:?}");
+    Ok(core.status("amf").to_string().contains("cu_cp_01"))
 }
 
 /// As the kernel's SCTP, which leaves the checksum to the loopback interface: the four messages of

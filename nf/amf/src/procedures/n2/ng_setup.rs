@@ -13,10 +13,13 @@ use crate::n2::{Area, Gnb, GnbSetup, Handled, probe};
 use crate::served::{
     Tai, plmn_from_ngap, plmn_to_ngap, plmn_to_sbi, slice_from_ngap, slice_to_ngap, tac_from_ngap,
 };
+use martlet_interop::{N2Quirk, Quirk};
 use martlet_log_limit as log_limit;
 use martlet_ngap::inbound::{Fault, Received};
 use martlet_ngap::ngap::*;
-use martlet_ngap::{Error, Message, build_ngap, build_ngap_ie, cause, extract_ngap_ies};
+use martlet_ngap::{
+    Error, Message, build_ngap, build_ngap_ie, cause, extract_ngap_ies, ie, ran_node_name,
+};
 use martlet_sbi_api::common::{GNbId, GlobalRanNodeId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +27,8 @@ use std::time::Duration;
 /// Accepts or rejects the gNB.
 pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Handled {
     let procedure = Procedure::start("ng_setup");
-    let setup = read(&received.pdu).map_err(|error| Fault::of(&received.pdu, &error))?;
+    let mut setup = read(&received.pdu).map_err(|error| Fault::of(&received.pdu, &error))?;
+    setup.name = node_name(amf, gnb, &received.pdu);
     if let Err(why) = serves(amf, &setup.areas) {
         if let Some(suppressed) = log_limit::line("ng_setup", gnb.address.ip()) {
             tracing::warn!(
@@ -162,11 +166,23 @@ fn refuse(
 fn read(pdu: &NGAPPDU<'_>) -> Result<GnbSetup, Error> {
     extract_ngap_ies!(pdu, NGSetupRequest,
         req node: GlobalRANNodeID = GlobalRANNodeID(node) => node,
-        lax name: String = RANNodeName(name) => name.0.into_owned(),
         req areas: SupportedTAList = SupportedTAList(areas) => areas,
     );
     let (id, global) = identity(&node);
-    Ok(GnbSetup { id, name, global, areas: read_areas(&areas) })
+    Ok(GnbSetup { id, name: None, global, areas: read_areas(&areas) })
+}
+
+/// The RAN node name of a message; `None` without one, or with one that is not valid.
+pub(crate) fn node_name(amf: &Amf, gnb: &Gnb, pdu: &NGAPPDU<'_>) -> Option<String> {
+    match pdu.ie::<ie::RANNodeName>()? {
+        Ok(name) => Some(name.0.into_owned()),
+        Err(_) if amf.config.n2.strict => None,
+        Err(_) => {
+            let name = ran_node_name(pdu)?;
+            N2Quirk::NodeName.met("amf", gnb.address.ip());
+            Some(name)
+        }
+    }
 }
 
 /// The identity of a RAN node as text and for the SBI.

@@ -4,7 +4,7 @@
 //! gNB -> AMF  RAN CONFIGURATION UPDATE
 //! AMF -> gNB  RAN CONFIGURATION UPDATE ACKNOWLEDGE or FAILURE
 //! ```
-use super::ng_setup::{read_areas, serves};
+use super::ng_setup::{node_name, read_areas, serves};
 use crate::Amf;
 use crate::metrics::Procedure;
 use crate::n2::{Gnb, GnbSetup, Handled};
@@ -20,7 +20,10 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
     let Some(before) = gnb.setup() else {
         return Err(Fault::state(pdu, "received before NG setup").into());
     };
-    let setup = read(pdu, &before).map_err(|error| Fault::of(pdu, &error))?;
+    let mut setup = read(pdu, &before).map_err(|error| Fault::of(pdu, &error))?;
+    if let Some(name) = node_name(amf, gnb, pdu) {
+        setup.name = Some(name);
+    }
     let answer = match serves(amf, &setup.areas) {
         Ok(()) => {
             amf.gnbs.apply_setup(gnb, Some(setup));
@@ -58,16 +61,12 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
     Ok(answer.into_iter().collect())
 }
 
-/// The gNB's setup data with the update applied.
+/// The gNB's setup data with the update applied, except its name.
 fn read(pdu: &NGAPPDU<'_>, before: &GnbSetup) -> Result<GnbSetup, Error> {
     extract_ngap_ies!(pdu, RANConfigurationUpdate,
-        lax name: String = RANNodeName(name) => name.0.into_owned(),
         opt areas: SupportedTAList = SupportedTAList(areas) => areas,
     );
     let mut setup = before.clone();
-    if name.is_some() {
-        setup.name = name;
-    }
     if let Some(areas) = areas {
         setup.areas = read_areas(&areas);
     }
