@@ -54,6 +54,8 @@ pub enum SessionEvent {
     OutOfServiceArea,
     /// The gNB cannot enforce the required user plane security.
     SecurityNotEnforced,
+    /// The gNB has not set up these QoS flows.
+    FlowsNotSetUp(Box<[u8]>),
     /// Another SMF of the set has taken the session over.
     TakenOver,
     /// The user plane was lost outside of an event. The session is released.

@@ -71,6 +71,8 @@ pub struct GnbConfig {
     pub up_integrity: bool,
     /// Whether it supports user plane ciphering.
     pub up_ciphering: bool,
+    /// 5QIs for which it is not configured: it sets up no QoS flow with one of them.
+    pub unsupported_5qis: Vec<u8>,
     /// What it does otherwise than the specifications have it.
     pub deviations: Deviations,
 }
@@ -101,6 +103,7 @@ impl GnbConfig {
             check_k_gnb: true,
             up_integrity: true,
             up_ciphering: true,
+            unsupported_5qis: Vec::new(),
             deviations: Deviations::default(),
         }
     }

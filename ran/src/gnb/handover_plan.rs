@@ -40,6 +40,8 @@ pub struct HandoverPlan {
 pub struct XnHandoverPlan {
     /// PDU session identities that the target does not take over.
     pub lost: Vec<u8>,
+    /// Identifiers of QoS flows that it does not take over.
+    pub lost_flows: Vec<u8>,
     /// NR ciphering and integrity algorithms that the target reports in place of the UE's security
     /// capabilities (TS 38.413, 9.3.1.86).
     pub capability: Option<(u8, u8)>,

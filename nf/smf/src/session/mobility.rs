@@ -51,11 +51,13 @@ pub struct Preparation {
 }
 
 /// A handover that the target gNB has admitted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct PreparedHandover {
     pub preparation: Preparation,
     /// The target gNB's N3 tunnel endpoint.
     pub target: GtpTunnel,
+    /// The QoS flows that it has not set up.
+    pub failed_flows: Box<[u8]>,
 }
 
 /// State of an N2 handover of the session: `HoState` of TS 29.502, 6.1.6.3.4.
@@ -83,23 +85,23 @@ impl HandoverState {
         *self = HandoverState::Preparing(preparation.into());
     }
 
-    /// The target gNB has admitted the session, with this tunnel endpoint. `None` without a
-    /// preparation.
-    pub fn admit(&mut self, target: GtpTunnel) -> Option<Preparation> {
+    /// The target gNB has admitted the session, with this tunnel endpoint and without these QoS
+    /// flows. `None` without a preparation.
+    pub fn admit(&mut self, target: GtpTunnel, failed_flows: Box<[u8]>) -> Option<Preparation> {
         let preparation = self.preparation()?;
-        *self = HandoverState::Prepared(PreparedHandover { preparation, target }.into());
+        let prepared = PreparedHandover { preparation, target, failed_flows };
+        *self = HandoverState::Prepared(prepared.into());
         Some(preparation)
     }
 
     /// The UE is at the target. `None` unless the handover is prepared.
     pub fn complete(&mut self) -> Option<PreparedHandover> {
-        match self {
-            HandoverState::Prepared(prepared) => {
-                let prepared = **prepared;
-                *self = HandoverState::None;
-                Some(prepared)
+        match std::mem::take(self) {
+            HandoverState::Prepared(prepared) => Some(*prepared),
+            other => {
+                *self = other;
+                None
             }
-            HandoverState::None | HandoverState::Preparing(_) => None,
         }
     }
 
@@ -167,11 +169,14 @@ mod tests {
     #[test]
     fn a_handover_completes_only_after_its_admission() {
         let mut handover = HandoverState::default();
-        assert!(handover.admit(target(1)).is_none() && handover.complete().is_none());
+        assert!(
+            handover.admit(target(1), Box::default()).is_none() && handover.complete().is_none()
+        );
         handover.prepare(preparation());
         assert!(handover.complete().is_none() && handover.is_running());
-        assert!(handover.admit(target(2)).is_some());
-        assert_eq!(handover.complete().map(|prepared| prepared.target), Some(target(2)));
+        assert!(handover.admit(target(2), Box::new([3])).is_some());
+        let prepared = handover.complete().unwrap();
+        assert_eq!((prepared.target, &*prepared.failed_flows), (target(2), &[3][..]));
         assert!(!handover.is_running() && handover.complete().is_none());
     }
 
@@ -179,7 +184,7 @@ mod tests {
     fn an_aborted_handover_does_not_complete() {
         let mut handover = HandoverState::default();
         handover.prepare(preparation());
-        handover.admit(target(1));
+        handover.admit(target(1), Box::default());
         assert!(handover.abort().is_some() && handover.abort().is_none());
         assert!(handover.complete().is_none());
     }

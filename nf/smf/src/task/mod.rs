@@ -165,6 +165,9 @@ impl Session {
             SessionEvent::PolicyDecision(decision) => {
                 network_requested_modification::by_policy(self, *decision).await;
             }
+            SessionEvent::FlowsNotSetUp(qfis) => {
+                network_requested_modification::not_set_up(self, &qfis).await;
+            }
             SessionEvent::TransferFailed => downlink_data_notification::transfer_failed(self).await,
             SessionEvent::UpfRestarted(upf) => restoration::upf_restarted(self, *upf).await,
             SessionEvent::UpfReturned => upf_return::schedule(self),

@@ -153,7 +153,11 @@ async fn handle_gnb_information(
         }
         N2SmInfoType::PathSwitchReq => xn_handover::run(session, info).await,
         // The gNB confirms a command.
-        N2SmInfoType::PduResRelRsp | N2SmInfoType::PduResModRsp => Ok(None),
+        N2SmInfoType::PduResRelRsp => Ok(None),
+        N2SmInfoType::PduResModRsp => {
+            network_requested_modification::confirmed_by_gnb(session, info);
+            Ok(None)
+        }
         N2SmInfoType::PduResModFail => {
             network_requested_modification::rejected_by_gnb(session).await;
             Ok(None)

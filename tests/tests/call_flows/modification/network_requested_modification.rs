@@ -1,11 +1,11 @@
 //! PDU session modification by the network (TS 23.502, 4.3.3.2; TS 24.501, 6.3.2).
 use crate::session::{session, until};
-use anyhow::ensure;
+use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::{GsmCause, Nas5gsMessage, NasFGsmCause, NasPduSessionModificationCommandReject};
 use martlet_pcf::FlowConfig;
-use martlet_ran::UeEvent;
 use martlet_ran::ue::{Event, ServicePurpose};
+use martlet_ran::{Gnb, Ue, UeEvent, XnHandoverPlan};
 use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
 use std::time::Duration;
 
@@ -80,6 +80,78 @@ fn dedicated_flows_follow_the_policy() {
         reaches(&ue, 1, GATEWAY).await?;
         core.sbi_record.check(&["nsmf-callback SmPolicyUpdateNotify"]).await
     });
+}
+
+/// TS 23.502, 4.3.2.2.1, step 16: a gNB that is not configured for the 5QI of a flow sets up the
+/// others.
+#[test]
+fn a_flow_that_the_gnb_does_not_set_up_is_removed() {
+    in_namespace(|| async {
+        let supi = "imsi-001010000000001";
+        let core =
+            TestCore::start(Sbi::Http, |config| config.pcf.flows = vec![voice(supi)]).await?;
+        let gnb = without_5qi_1(&core, 1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        without_voice(&core, &ue).await?;
+        // It is not requested again.
+        ue.release_to_idle().await?;
+        ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+        ensure!(session(&ue, 1).await?.flows == [(1, 9)], "{:?}", session(&ue, 1).await?);
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
+#[test]
+fn a_flow_that_the_gnb_does_not_add_is_removed() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let gnb = without_5qi_1(&core, 1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let flows = vec![voice("imsi-001010000000001")];
+        core.reload("pcf", martlet_pcf::PcfConfig { flows, ..Default::default() })?;
+        without_voice(&core, &ue).await
+    });
+}
+
+/// TS 23.502, 4.9.1.2.2 and 4.9.1.3.3.
+#[test]
+fn a_flow_that_a_target_gnb_does_not_take_over_is_removed() {
+    for by_xn in [false, true] {
+        in_namespace(move || async move {
+            let supi = "imsi-001010000000001";
+            let core =
+                TestCore::start(Sbi::Http, |config| config.pcf.flows = vec![voice(supi)]).await?;
+            let (source, target) = (core.gnb(1).await?, without_5qi_1(&core, 2).await?);
+            let (ue, _) = core.ue_with_session(&source, 1).await?;
+            ensure!(session(&ue, 1).await?.flows == [(1, 9), (2, 1)], "the flow is not set up");
+            if by_xn {
+                let plan = XnHandoverPlan { lost_flows: vec![2], ..Default::default() };
+                ue.xn_handover(&target, plan).await?;
+            } else {
+                ue.handover_to(&target).await?;
+            }
+            without_voice(&core, &ue).await
+        });
+    }
+}
+
+/// A gNB that is not configured for the 5QI of voice.
+async fn without_5qi_1(core: &TestCore, number: u8) -> Result<Gnb> {
+    let mut config = core.gnb_config(number);
+    config.unsupported_5qis = vec![1];
+    Ok(Gnb::connect(config).await?)
+}
+
+/// The PCF learns that the flow is not there, and the UE has the default flow alone.
+async fn without_voice(core: &TestCore, ue: &Ue) -> Result<()> {
+    let reports = || core.sbi_record.calls("npcf-smpolicycontrol UpdateSMPolicy");
+    let reported = || (reports() > 0).then_some(());
+    eventually("the PCF has a rule report", reported, || reports().to_string()).await?;
+    until(ue, 1, "the flow is removed", |session| {
+        session.flows == [(1, 9)] && session.rules == [(1, 1)]
+    })
+    .await?;
+    reaches(ue, 1, GATEWAY).await
 }
 
 /// TS 24.501, 6.3.2.4: the UE rejects the command. Its flows stay as they were, and the PCF learns

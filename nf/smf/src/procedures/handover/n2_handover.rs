@@ -18,7 +18,7 @@ use crate::procedures::n1_n2_transfer::{
 };
 use crate::procedures::user_plane::up_security_enforcement::check_outcome;
 use crate::session::{Preparation, PreparedHandover, Route, Session};
-use crate::session_event::UpdateResponse;
+use crate::session_event::{SessionEvent, UpdateResponse};
 use crate::user_plane_path::UpfSession;
 use bytes::Bytes;
 use martlet_ngap::ngap::{Cause as NgapCause, CauseRadioNetwork};
@@ -100,7 +100,8 @@ async fn prepare(session: &mut Session, bytes: &Bytes, tac: Option<u32>) -> Upda
 /// forwards, and the tunnel for them.
 async fn prepared(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     let acknowledge = HandoverRequestAcknowledge::decode(bytes).map_err(n2_sm_error)?;
-    let Some(preparation) = session.mobility.handover.admit(acknowledge.downlink) else {
+    let failed = acknowledge.failed_flows.iter().map(|flow| flow.qfi).collect();
+    let Some(preparation) = session.mobility.handover.admit(acknowledge.downlink, failed) else {
         return Err(n2_sm_error("no handover is being prepared"));
     };
     check_outcome(session, acknowledge.security);
@@ -193,7 +194,8 @@ async fn completed(session: &mut Session) -> UpdateResponse {
     let Some(prepared) = session.mobility.handover.complete() else {
         return Err(n2_sm_error("no handover was prepared"));
     };
-    let PreparedHandover { target, preparation: Preparation { route, started, .. } } = prepared;
+    let PreparedHandover { target, preparation, failed_flows } = prepared;
+    let Preparation { route, started, .. } = preparation;
     let access = session.user_plane.path().map(|path| route.access(path));
     let gnb = access.map_or((target.teid, target.address), |upf| upf.gnb(&target));
     session.user_plane.connection.activate(gnb);
@@ -203,5 +205,8 @@ async fn completed(session: &mut Session) -> UpdateResponse {
     }
     metrics::procedure("handover", "ok", started);
     forwarding_release::schedule(session);
+    if !failed_flows.is_empty() {
+        session.send_to_self(SessionEvent::FlowsNotSetUp(failed_flows));
+    }
     response(HoState::Completed, None)
 }

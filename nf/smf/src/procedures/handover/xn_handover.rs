@@ -13,7 +13,7 @@ use crate::procedures::handover::forwarding_release;
 use crate::procedures::n1_n2_transfer::{N2, reference};
 use crate::procedures::user_plane::up_security_enforcement::{check_outcome, correction};
 use crate::session::Session;
-use crate::session_event::UpdateResponse;
+use crate::session_event::{SessionEvent, UpdateResponse};
 use bytes::Bytes;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, CauseTransport};
 use martlet_ngap::transfer::{PathSwitchAcknowledge, PathSwitchRequest, PathSwitchUnsuccessful};
@@ -63,6 +63,7 @@ pub async fn run(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     let acknowledge = PathSwitchAcknowledge { security, uplink: uplink.ok().flatten() }.encode();
     let acknowledge = acknowledge.map_err(|error| Problem::system_failure(error.to_string()))?;
     metrics::procedure("path_switch", "ok", started);
+    remove_lost_flows(session, &request.flows);
     let data = SmContextUpdatedData {
         up_cnx_state: Some(UpCnxState::Activated),
         n2_sm_info: Some(reference(N2)),
@@ -70,6 +71,20 @@ pub async fn run(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
         ..Default::default()
     };
     Ok(Some(Multipart::new(data).part(N2, content_type::NGAP, acknowledge)))
+}
+
+/// The QoS flows that the target gNB has not taken over are removed (4.9.1.2.2). The source gNB may
+/// not have had those of a modification that has not ended.
+fn remove_lost_flows(session: &mut Session, taken_over: &[u8]) {
+    let had = match session.gsm.modification() {
+        Some(modification) => &modification.previous_flows,
+        None => &session.qos.flows,
+    };
+    let qfis = had.iter().map(|flow| flow.qfi);
+    let lost: Box<[u8]> = qfis.filter(|qfi| !taken_over.contains(qfi)).collect();
+    if !lost.is_empty() {
+        session.send_to_self(SessionEvent::FlowsNotSetUp(lost));
+    }
 }
 
 /// A rejection with the NGAP cause for the gNB.

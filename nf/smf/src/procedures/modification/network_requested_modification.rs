@@ -9,6 +9,8 @@
 //!  |                   |-- MODIFICATION COMMAND ------------>|   retransmit_command (T3591)
 //!  |                   |<-- COMPLETE or COMMAND REJECT ------|   completed, rejected_by_ue
 //! ```
+//!
+//! A gNB may set up some QoS flows of a session and reject others. [`not_set_up`] removes these.
 use crate::n4::{FlowsChange, N4Error, split_by_upf, update_flows};
 use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
@@ -20,10 +22,14 @@ use crate::procedures::subscription::sm_subscription_data;
 use crate::procedures::user_plane::n4_session_modification::{modify, request};
 use crate::qos_flows::{DEFAULT_QFI, Flow};
 use crate::session::{PendingModification, PolicyAssociation, Session, SessionQos};
+use crate::session_event::SessionEvent;
 use crate::{metrics, n1};
+use bytes::Bytes;
 use martlet_nas::GsmCause;
 use martlet_ngap::ngap::{Cause, CauseNas};
-use martlet_ngap::transfer::{Ambr as NgapAmbr, FailedFlow, FlowChange, ModifyRequest, QosFlow};
+use martlet_ngap::transfer::{
+    Ambr as NgapAmbr, FailedFlow, FlowChange, ModifyRequest, ModifyResponse, QosFlow,
+};
 use martlet_sbi_api::common::Ambr;
 use martlet_sbi_api::namf_communication::NgapIeType;
 use martlet_sbi_api::npcf_sm_policy_control::{
@@ -117,14 +123,67 @@ pub async fn by_subscription(session: &mut Session) -> bool {
 
 async fn send_commands(session: &mut Session, before: SessionQos) -> Result<(), ModificationError> {
     let Some((command, n2)) = prepare(session, before, 0, None).await? else { return Ok(()) };
-    // An idle UE is paged.
+    deliver(session, command, n2).await;
+    Ok(())
+}
+
+/// Sends the commands to UE and gNB. An idle UE is paged.
+async fn deliver(session: &Session, command: Vec<u8>, n2: Option<Vec<u8>>) {
     let n2 = n2.map(|n2| (NgapIeType::PduResModReq, n2));
     if let Err(problem) = transfer(session, Some(command), n2).await {
         // T3591 retransmits the command.
         let (supi, id) = (&session.supi, session.id);
         tracing::info!(%supi, session = id, %problem, "modification command not delivered yet");
     }
-    Ok(())
+}
+
+/// PDU Session Resource Modify Response: some of the flows that it adds may have failed.
+pub fn confirmed_by_gnb(session: &mut Session, info: &Bytes) {
+    let Ok(response) = ModifyResponse::decode(info) else { return };
+    let Some(modification) = session.gsm.modification() else { return };
+    // The gNB keeps a flow that it could not change.
+    let is_new = |qfi: &u8| modification.previous_flows.iter().all(|flow| flow.qfi != *qfi);
+    let failed: Box<[u8]> =
+        response.failed_flows.iter().map(|flow| flow.qfi).filter(is_new).collect();
+    if !failed.is_empty() {
+        session.send_to_self(SessionEvent::FlowsNotSetUp(failed));
+    }
+}
+
+/// Removes the flows that the gNB has not set up, or not taken over in a handover, from UPF and UE
+/// (TS 23.502, 4.3.2.2.1, step 16; 4.9.1.2.2; 4.9.1.3.3), and reports their rules to the PCF. Their
+/// downlink packets would end at the gNB.
+pub async fn not_set_up(session: &mut Session, failed: &[u8]) {
+    let started = Instant::now();
+    let before = session.qos.clone();
+    let is_set_up = |flow: &Flow| !failed.contains(&flow.qfi);
+    let (flows, rejected): (Vec<_>, Vec<_>) = before.flows.iter().cloned().partition(is_set_up);
+    if rejected.is_empty() || session.gsm.is_releasing() {
+        return;
+    }
+    if let Some(suppressed) = martlet_log_limit::line("flows_not_set_up", &session.supi) {
+        tracing::warn!(
+            supi = %session.supi, session = session.id, qfis = ?failed, suppressed,
+            "QoS flows not set up by gNB"
+        );
+    }
+    session.qos.flows = flows;
+    let outcome = prepare(session, before, 0, None).await;
+    let result = if outcome.is_ok() { "ok" } else { "failed" };
+    metrics::procedure("pdu_session_modification", result, started);
+    match outcome {
+        // The gNB does not have the flows, and so gets no command.
+        Ok(commands) => {
+            if let Some((command, _)) = commands {
+                deliver(session, command, None).await;
+            }
+        }
+        Err(error) => {
+            let supi = &session.supi;
+            tracing::warn!(%supi, session = session.id, %error, "QoS flows not removed");
+        }
+    }
+    report_rejected_rules(session, &rejected).await;
 }
 
 /// Changes the UPF, and returns the commands for UE and gNB; `None` if nothing changes. A request

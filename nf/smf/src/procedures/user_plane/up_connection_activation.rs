@@ -48,6 +48,10 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
         session.user_plane.connection.deactivate();
         return Err(peer_not_responding(error));
     }
+    if !response.failed_flows.is_empty() {
+        let qfis = response.failed_flows.iter().map(|flow| flow.qfi).collect();
+        session.send_to_self(SessionEvent::FlowsNotSetUp(qfis));
+    }
     let access = session.user_plane.access();
     let tac = session.mobility.tac;
     if access.is_some_and(|upf| !session.smf.n4.reaches(upf.upf, tac)) {

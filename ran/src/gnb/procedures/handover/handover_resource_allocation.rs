@@ -2,7 +2,7 @@
 use super::{ran_status_transfer, source_release, transparent_containers};
 use crate::gnb::handover_plan::HandoverScript;
 use crate::gnb::node::{Downlink, Gnb, UeInput, amf_ue_ngap_id};
-use crate::gnb::procedures::pdu_session::resources::{protect, reported};
+use crate::gnb::procedures::pdu_session::resources::{flows_of, protect, reported};
 use crate::gnb::ue::context::{Connection, Fault, SourceContext, TargetContext, UeContext};
 use crate::ue::Security;
 use martlet_ngap::ngap::*;
@@ -188,7 +188,7 @@ async fn admit(ue: &mut UeContext, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Faul
                 continue;
             }
         };
-        let qfis: Vec<u8> = request.flows.iter().map(|flow| flow.qfi).collect();
+        let (qfis, failed_flows) = flows_of(gnb.config(), &request);
         let forwards = !plan.without_forwarding;
         let (downlink, forwarding) =
             at.set_up_session(ue, gnb, psi, (request.uplink, &qfis), forwards);
@@ -200,7 +200,7 @@ async fn admit(ue: &mut UeContext, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Faul
             forwarding,
             security: security.and_then(reported),
             flows: qfis.iter().map(|qfi| (*qfi, forwarding.is_some())).collect(),
-            failed_flows: Vec::new(),
+            failed_flows,
         };
         done.push(PDUSessionResourceAdmittedItem::new(
             item.pdu_session_id,

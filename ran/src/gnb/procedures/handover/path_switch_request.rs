@@ -84,7 +84,8 @@ fn switch(
     let (mut switched, mut failed) = (Vec::new(), Vec::new());
     let sessions: Vec<_> =
         ue.sessions.iter().map(|(psi, s)| (*psi, s.uplink, s.qfis.clone(), s.security)).collect();
-    for (psi, uplink, qfis, security) in sessions {
+    for (psi, uplink, mut qfis, security) in sessions {
+        qfis.retain(|qfi| !plan.lost_flows.contains(qfi));
         if plan.lost.contains(&psi) {
             let cause = Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
             let transfer = PathSwitchSetupFailed { cause }.encode()?;

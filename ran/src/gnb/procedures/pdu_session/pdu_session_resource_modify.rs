@@ -1,4 +1,5 @@
 //! PDU session resource modify (TS 38.413, 8.2.3).
+use super::resources::supported;
 use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{ModifyRequest, ModifyResponse, ModifyUnsuccessful};
@@ -77,7 +78,11 @@ fn modify(ue: &mut UeContext, psi: u8, transfer: &[u8]) -> Result<ModifyResponse
     if let Some(change) = request.uplink_changes.first() {
         uplink = change.uplink;
     }
-    let changed: Vec<u8> = request.flows.iter().map(|flow| flow.qfi).collect();
+    let flows = request.flows.iter().map(|flow| {
+        let five_qi = flow.qos.as_ref().and_then(|qos| qos.five_qi.five_qi());
+        (flow.qfi, five_qi)
+    });
+    let (changed, failed_flows) = supported(ue.gnb.config(), flows);
     qfis.retain(|qfi| !request.released_flows.iter().any(|released| released.qfi == *qfi));
     for qfi in &changed {
         if !qfis.contains(qfi) {
@@ -85,5 +90,5 @@ fn modify(ue: &mut UeContext, psi: u8, transfer: &[u8]) -> Result<ModifyResponse
         }
     }
     ue.retarget(psi, uplink, &qfis);
-    Ok(ModifyResponse { flows: changed, ..ModifyResponse::default() })
+    Ok(ModifyResponse { flows: changed, failed_flows, ..ModifyResponse::default() })
 }

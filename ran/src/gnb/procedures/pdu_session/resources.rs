@@ -3,8 +3,8 @@ use crate::gnb::config::GnbConfig;
 use crate::gnb::ue::context::UeContext;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use martlet_ngap::transfer::{
-    FlowTunnel, Protection, SecurityOutcome, SetupRequest, SetupResponse, SetupUnsuccessful,
-    TransferError, UserPlaneSecurity,
+    FailedFlow, FlowTunnel, Protection, SecurityOutcome, SetupRequest, SetupResponse,
+    SetupUnsuccessful, TransferError, UserPlaneSecurity,
 };
 
 /// Applies the security indication as far as the gNB supports it (TS 38.413, 8.2.1.2).
@@ -34,6 +34,30 @@ pub(crate) fn reported(
     [asked.integrity, asked.confidentiality].contains(&Protection::Preferred).then_some(outcome)
 }
 
+/// The flows that the gNB sets up, and those that it does not, since it is not configured for their
+/// 5QI.
+pub(crate) fn flows_of(config: &GnbConfig, request: &SetupRequest) -> (Vec<u8>, Vec<FailedFlow>) {
+    let flows = request.flows.iter().map(|flow| (flow.qfi, flow.qos.five_qi.five_qi()));
+    supported(config, flows)
+}
+
+/// The same for flows with their 5QIs.
+pub(crate) fn supported(
+    config: &GnbConfig,
+    flows: impl Iterator<Item = (u8, Option<u8>)>,
+) -> (Vec<u8>, Vec<FailedFlow>) {
+    let (mut qfis, mut failed) = (Vec::new(), Vec::new());
+    for (qfi, five_qi) in flows {
+        if five_qi.is_some_and(|five_qi| config.unsupported_5qis.contains(&five_qi)) {
+            let cause = Cause::radioNetwork(CauseRadioNetwork::not_supported_5QI_value);
+            failed.push(FailedFlow { qfi, cause });
+        } else {
+            qfis.push(qfi);
+        }
+    }
+    (qfis, failed)
+}
+
 /// The result for one session of a request, with the transfer for the response or failed list.
 pub(crate) enum Outcome {
     /// Set up.
@@ -61,7 +85,7 @@ pub(crate) fn set_up(
             return failed(error.cause());
         }
     };
-    let qfis: Vec<u8> = request.flows.iter().map(|flow| flow.qfi).collect();
+    let (qfis, failed_flows) = flows_of(ue.gnb.config(), &request);
     let security = match request
         .security
         .map(|asked| protect(ue.gnb.config(), asked).map(|done| (done, asked)))
@@ -76,6 +100,7 @@ pub(crate) fn set_up(
     }
     let mut response = SetupResponse::new(FlowTunnel::new(downlink, qfis));
     response.security = security.and_then(reported);
+    response.failed_flows = failed_flows;
     Ok(Outcome::Done(response.encode()?))
 }
 
