@@ -152,6 +152,14 @@ fn lmf(port: u16) -> String {
     format!("lmf: {{ {cells}, user_plane: {{ bind: \"0.0.0.0:{port}\" }} }}\n")
 }
 
+/// The location requests at the second LMF.
+fn at_second_lmf(site: &Site) -> Result<u64> {
+    let (_, metrics) = oam_at(&site.0.join("other-lmf-lmf.sock"), "/metrics")?;
+    let counters = metrics.lines().filter(|line| line.starts_with("martlet_lmf_requests_total{"));
+    let values = counters.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
+    Ok(values.sum())
+}
+
 async fn killed_lmf(site: &Site) -> Result<()> {
     const UES: u64 = 6;
     let core = start_split(site, &lmf(9127))?;
@@ -162,11 +170,14 @@ async fn killed_lmf(site: &Site) -> Result<()> {
     for ue in &ues {
         ue.register().await?;
     }
-    locate(site, UES).await?;
     // The requests for a UE go to the same LMF: of six UEs, some are at the second one.
-    let (_, metrics) = oam_at(&site.0.join("other-lmf-lmf.sock"), "/metrics")?;
-    let of_second = metrics.lines().find(|line| line.starts_with("martlet_lmf_requests_total{"));
-    ensure!(of_second.is_some(), "no request was at the second LMF: {metrics}");
+    for _ in 0..4 {
+        locate(site, 1).await?;
+    }
+    let of_first_ue = at_second_lmf(site)?;
+    ensure!([0, 4].contains(&of_first_ue), "{of_first_ue} of 4 requests for a UE");
+    locate(site, UES).await?;
+    ensure!(at_second_lmf(site)? > 0, "no request was at the second LMF");
     second.kill()?;
     locate(site, UES).await.context("after the second LMF was killed")?;
     gnb.shutdown().await;

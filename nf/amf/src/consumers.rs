@@ -49,9 +49,11 @@ impl Amf {
         self.producer(NfType::Nssf, "nnssf-nsselection", ue).await.map(NssfNsSelectionClient::new)
     }
 
-    /// An LMF.
+    /// The LMF of a UE: the same one for all requests about the UE. It has the UE's user plane
+    /// connection, and gets its messages.
     pub(crate) async fn lmf(&self, ue: &str) -> Result<LmfLocationClient, Problem> {
-        self.producer(NfType::Lmf, "nlmf-loc", ue).await.map(LmfLocationClient::new)
+        let lmf = self.context.discover_for(ue, NfType::Lmf, "nlmf-loc").await?;
+        Ok(LmfLocationClient::new(lmf.about(ue)))
     }
 
     /// An SMF for a slice and a data network (TS 23.501, 6.3.2).
