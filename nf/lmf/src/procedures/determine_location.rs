@@ -26,7 +26,8 @@ use std::time::Duration;
 const NEIGHBOUR_RANGE: f64 = 100_000.0;
 
 /// Determines a UE's position from its measurements, requested over the user plane if the UE
-/// supports that, else over NAS. Without LPP, from the gNB's measurements or the cell.
+/// supports that, else over NAS. Without LPP, or if that fails, from the gNB's measurements or the
+/// cell.
 pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<LocationData, Problem> {
     let supi = input
         .supi
@@ -38,10 +39,12 @@ pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<Locati
     let limit = Duration::from_millis(limit.min(shared.config.lpp_timeout_ms.into()));
     let (carrier, outcome) = match session(shared, &ue, &input).await {
         Ok(Some(session)) => {
-            (session.carrier().name(), ue_assisted(shared, session, limit, &input).await)
+            let carrier = session.carrier().name();
+            let outcome = ue_assisted(shared, session, limit, &input).await;
+            or_network_based(shared, &ue, &input, carrier, outcome).await
         }
         Ok(None) => ("none", network_based(shared, &ue, &input).await),
-        Err(problem) => ("none", Err(problem)),
+        Err(problem) => or_network_based(shared, &ue, &input, "none", Err(problem)).await,
     };
     let result = outcome.as_ref().err().map_or("ok", Problem::cause).to_string();
     metrics::request(carrier, &result);
@@ -130,12 +133,12 @@ async fn ue_assisted(
     drop(lpp);
     let (estimate, used) = outcome?;
     tracing::info!(supi = input.supi.as_deref(), carrier = carrier.name(), "position determined");
-    let mut data = match used {
+    Ok(match used {
         UsedMethod::Other(method) => {
-            location_data(shared, &estimate, Some((method, PositioningMode::UeAssisted)))
+            location_data(shared, input, &estimate, Some((method, PositioningMode::UeAssisted)))
         }
         UsedMethod::Gnss => {
-            let mut data = location_data(shared, &estimate, None);
+            let mut data = location_data(shared, input, &estimate, None);
             let usage = Usage::SuccessResultsUsedToGenerateLocation;
             let gps = GnssPositioningMethodAndUsage {
                 mode: PositioningMode::UeBased,
@@ -145,15 +148,7 @@ async fn ue_assisted(
             data.gnss_positioning_data_list = Some(vec![gps]);
             data
         }
-    };
-    data.ncgi = input.ncgi.clone();
-    let wanted = input.location_qos.as_ref().and_then(|qos| qos.h_accuracy);
-    data.accuracy_fulfilment_indicator =
-        wanted.map(|metres| match estimate.ellipse.semi_major <= metres {
-            true => AccuracyFulfilmentIndicator::RequestedAccuracyFulfilled,
-            false => AccuracyFulfilmentIndicator::RequestedAccuracyNotFulfilled,
-        });
-    Ok(data)
+    })
 }
 
 /// The methods, the most accurate first.
@@ -239,6 +234,30 @@ fn measurements(
     measured.iter().filter_map(measurement).collect()
 }
 
+/// The outcome with the UE, or a network-based position if the UE does not answer or its
+/// measurements give none. Returns the carrier of the LPP messages that gave it, too.
+async fn or_network_based(
+    shared: &Arc<Shared>,
+    ue: &Supi,
+    input: &InputData,
+    carrier: &'static str,
+    outcome: Result<LocationData, Problem>,
+) -> (&'static str, Result<LocationData, Problem>) {
+    let problem = match outcome {
+        Err(problem) if UE_FAILURES.contains(&problem.cause()) => problem,
+        other => return (carrier, other),
+    };
+    tracing::info!(supi = %ue, %problem, "no position with the UE, asking its gNB");
+    match network_based(shared, ue, input).await {
+        Ok(data) => ("none", Ok(data)),
+        // The reason why the UE's own methods failed says more.
+        Err(_) => (carrier, Err(problem)),
+    }
+}
+
+/// Causes of failures of the UE, which may have a known cell nevertheless.
+const UE_FAILURES: [&str; 3] = ["POSITIONING_FAILED", "PEER_NOT_RESPONDING", "UNREACHABLE_USER"];
+
 /// Network-based positioning: from the gNB's measurements of the UE, else from its cell.
 async fn network_based(
     shared: &Arc<Shared>,
@@ -251,9 +270,7 @@ async fn network_based(
     match measured {
         Ok(estimate) => {
             let how = (PositioningMethod::NrEcid, PositioningMode::Conventional);
-            let mut data = location_data(shared, &estimate, Some(how));
-            data.ncgi = input.ncgi.clone();
-            Ok(data)
+            Ok(location_data(shared, input, &estimate, Some(how)))
         }
         Err(problem) => {
             tracing::info!(
@@ -282,17 +299,13 @@ fn cell_id_position(shared: &Shared, input: &InputData) -> Result<LocationData, 
         orientation: 0.0,
     };
     let estimate = Estimate { point: cell.position, ellipse };
-    let mut data = location_data(
-        shared,
-        &estimate,
-        Some((PositioningMethod::Cellid, PositioningMode::Conventional)),
-    );
-    data.ncgi = Some(ncgi.clone());
-    Ok(data)
+    let how = (PositioningMethod::Cellid, PositioningMode::Conventional);
+    Ok(location_data(shared, input, &estimate, Some(how)))
 }
 
 fn location_data(
     shared: &Shared,
+    input: &InputData,
     estimate: &Estimate,
     how: Option<(PositioningMethod, PositioningMode)>,
 ) -> LocationData {
@@ -303,6 +316,13 @@ fn location_data(
         orientation_major: estimate.ellipse.orientation.round().rem_euclid(180.0) as u8,
     };
     let mut data = LocationData::new(GeographicArea::ellipse(point, ellipse, Estimate::CONFIDENCE));
+    data.ncgi = input.ncgi.clone();
+    let wanted = input.location_qos.as_ref().and_then(|qos| qos.h_accuracy);
+    data.accuracy_fulfilment_indicator =
+        wanted.map(|metres| match estimate.ellipse.semi_major <= metres {
+            true => AccuracyFulfilmentIndicator::RequestedAccuracyFulfilled,
+            false => AccuracyFulfilmentIndicator::RequestedAccuracyNotFulfilled,
+        });
     data.age_of_location_estimate = Some(0);
     data.serving_lmf_identification = Some(shared.context.instance_id().to_string());
     let usage = Usage::SuccessResultsUsedToGenerateLocation;

@@ -85,6 +85,32 @@ fn ue_without_user_plane_is_located_over_nas_or_by_cell() {
 }
 
 #[test]
+fn ue_whose_measurements_give_no_position_is_located_by_its_cell() {
+    in_namespace(|| async {
+        let testbed = Testbed::start(Sbi::Local, |config| config.lmf.lpp_timeout_ms = 1000).await?;
+        let there = place(120.0, 140.0);
+        for (n, lcs_upp) in [(1, true), (2, false)] {
+            let (_ue, _positioning) = testbed
+                .positioning_ue_with(n, there, true, lcs_upp, testbed.trust()?, among_unknown_cells)
+                .await?;
+            let (found, method, within) = testbed.locate(n).await?;
+            ensure!(
+                method == "CELLID" && found.distance(&MIDDLE) < 0.1 && within == 500.0,
+                "{method}, {within}"
+            );
+        }
+        // This UE supports LPP, but does not answer.
+        let mut silent = testbed.core.ue_config(3);
+        silent.lpp = true;
+        let silent = testbed.gnb.new_ue(silent)?;
+        testbed.core.register_with_session(&silent).await?;
+        let (_, method, _) = testbed.locate(3).await?;
+        ensure!(method == "CELLID", "{method}");
+        Ok(())
+    });
+}
+
+#[test]
 fn unknown_ue_is_not_located() {
     in_namespace(|| async {
         let testbed = Testbed::start(Sbi::Local, |config| config.lmf.cells.clear()).await?;

@@ -85,21 +85,16 @@ fn invalid_messages_of_a_connected_ue_disturb_no_other() {
 #[test]
 fn failed_position_calculation_is_reported_and_counted() {
     in_namespace(|| async {
-        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
+        let mut testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
         let (_good, _connected) = testbed.ue(1, there, true, true).await?;
+        // The LMF does not know the cell of the other gNB either.
+        let other = testbed.core.gnb(2).await?;
+        let _first_gnb = std::mem::replace(&mut testbed.gnb, other);
         // One UE over the user plane and one over NAS measure cells that the LMF does not know.
         for (n, lcs_upp, carrier) in [(2, true, "user plane"), (3, false, "control plane")] {
-            let plmn = martlet_security::Plmn::new("001", "01").context("not a PLMN")?;
-            let mut others = cells();
-            others.iter_mut().for_each(|cell| {
-                (cell.identity, cell.pci) = (cell.identity + (1 << 20), cell.pci + 500)
-            });
-            let lost = |config: &mut PositioningConfig| {
-                config.environment = RadioEnvironment::at(there, plmn, others, PathLoss::default());
-            };
             let (_ue, positioning) = testbed
-                .positioning_ue_with(n, there, true, lcs_upp, testbed.trust()?, lost)
+                .positioning_ue_with(n, there, true, lcs_upp, testbed.trust()?, among_unknown_cells)
                 .await?;
             let labels = [("carrier", carrier), ("result", "POSITIONING_FAILED")];
             let counted = MetricDelta::of("martlet_lmf_requests_total", &labels);

@@ -52,6 +52,13 @@ fn cells() -> Vec<Cell> {
     at.into_iter().enumerate().map(cell).collect()
 }
 
+/// The UE receives cells that the LMF does not know.
+fn among_unknown_cells(config: &mut PositioningConfig) {
+    config.environment.cells.iter_mut().for_each(|cell| {
+        (cell.identity, cell.pci) = (cell.identity + (1 << 20), cell.pci + 500);
+    });
+}
+
 /// A gNB with TRPs at some of the cells.
 fn with_trps(mut config: GnbConfig, which: std::ops::Range<usize>) -> GnbConfig {
     config.trps =
