@@ -12,7 +12,7 @@ use crate::positioning::Positioning;
 use crate::sample::{Sample, Samples};
 use crate::ue::RegistrationType;
 use crate::user_plane::Netns;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -118,14 +118,23 @@ impl Player {
                 }
             }
         }
-        for (group, section) in scenario.ues.iter().enumerate() {
-            for number in 0..section.count {
-                self.add_ue(&scenario, group, section, number).await?;
-            }
-        }
+        self.add_ues(&scenario).await?;
         self.steps(&scenario.steps, "").await
     }
 
+    /// Adds the UEs of the connected gNBs that do not exist yet.
+    async fn add_ues(&mut self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        let existing: HashSet<_> = self.ues.iter().map(|ue| (ue.group, ue.number)).collect();
+        for (group, section) in scenario.ues.iter().enumerate() {
+            for number in (0..section.count).filter(|number| !existing.contains(&(group, *number)))
+            {
+                self.add_ue(scenario, group, section, number).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a UE, unless its gNB is not connected.
     async fn add_ue(
         &mut self,
         scenario: &Scenario,
@@ -418,6 +427,8 @@ impl Player {
             ue.handle.move_to(&gnb).await?;
         }
         self.gnbs.insert(name.to_owned(), gnb);
+        let scenario = self.scenario.clone();
+        self.add_ues(&scenario).await?;
         self.count(number, step, 1, None);
         Ok(())
     }

@@ -173,3 +173,48 @@ async fn gnbs_lose_their_association_and_connect_again() {
     };
     assert!(played.report.passed, "{}", played.report.to_text());
 }
+
+const LATE: &str = r#"
+name: a gNB that connects later
+gnbs:
+  - {name: gnb-1, plmn: 001-01, gnb_id: 1, amf: 127.77.12.5, n2_local: 127.77.12.2, expect: failed}
+ues:
+  - name: ue
+    imsi: "001010000000001"
+    k: "46464646464646464646464646464646"
+    opc: "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
+steps:
+  - gnb_connects: gnb-1
+  - register: {}
+"#;
+
+#[tokio::test]
+async fn ues_of_a_gnb_that_connects_later_take_the_steps_after_it() {
+    let stack = match SctpStack::open(StackChoice::Auto) {
+        Ok(stack) => stack,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            return;
+        }
+    };
+    let amf = Ipv4Addr::new(127, 77, 12, 5);
+    let listener =
+        stack.listen(&[amf.into()], 38412, &Options::default()).await.expect("a listener");
+    let scenario = parse("late.yaml", LATE).unwrap_or_else(|report| panic!("{report}"));
+    let core = async {
+        listener.accept().await.expect("the first association").abort();
+        let mut amf = bridge(listener.accept().await.expect("the second association"));
+        amf.accept_setup().await;
+        amf.register(1).await;
+        amf.release().await;
+        std::future::pending::<()>().await;
+    };
+    let played = tokio::select! {
+        played = play(scenario, false, std::future::pending()) => played,
+        () = core => unreachable!(),
+        () = tokio::time::sleep(Duration::from_secs(60)) => panic!("the scenario does not end"),
+    };
+    assert!(played.report.passed, "{}", played.report.to_text());
+    let counts: Vec<_> = played.report.steps.iter().map(|step| step.count).collect();
+    assert_eq!(counts, [1, 1]);
+}
