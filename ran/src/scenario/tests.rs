@@ -34,7 +34,7 @@ steps:
         - -c
         - 'test {imsi},{ip} = 001010000000001,10.60.0.7 && head -c 200000 /dev/zero'
   - host: {command: [sh, -c, "exit 3"], expect: failed}
-  - host: {command: [sleep, "60"], within: 200ms, expect: failed}
+  - host: {command: [sh, -c, "sleep 90 | cat"], within: 200ms, expect: failed}
   - run: {command: ["true"], expect: failed}
   - release_to_idle: {}
   - wait_for_paging: {within: 100ms, expect: failed}
@@ -217,4 +217,59 @@ async fn ues_of_a_gnb_that_connects_later_take_the_steps_after_it() {
     assert!(played.report.passed, "{}", played.report.to_text());
     let counts: Vec<_> = played.report.steps.iter().map(|step| step.count).collect();
     assert_eq!(counts, [1, 1]);
+}
+
+const INTERRUPTED: &str = r#"
+name: an interrupted program
+gnbs:
+  - {name: gnb-1, plmn: 001-01, gnb_id: 1, amf: 127.77.14.5, n2_local: 127.77.14.2}
+ues:
+  - name: ue
+    imsi: "001010000000001"
+    k: "46464646464646464646464646464646"
+    opc: "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
+steps:
+  - host: {command: [sh, -c, "echo $$ > PATH; sleep 60"]}
+"#;
+
+#[tokio::test]
+async fn programs_end_with_an_interrupted_scenario() {
+    let stack = match SctpStack::open(StackChoice::Auto) {
+        Ok(stack) => stack,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            return;
+        }
+    };
+    let amf = Ipv4Addr::new(127, 77, 14, 5);
+    let listener =
+        stack.listen(&[amf.into()], 38412, &Options::default()).await.expect("a listener");
+    let path = std::env::temp_dir().join(format!("martlet-ran-program-{}", std::process::id()));
+    let text = INTERRUPTED.replace("PATH", &path.display().to_string());
+    let scenario = parse("interrupted.yaml", &text).unwrap_or_else(|report| panic!("{report}"));
+    let core = async {
+        let mut amf = bridge(listener.accept().await.expect("an association"));
+        amf.accept_setup().await;
+        std::future::pending::<()>().await;
+    };
+    let program = || std::fs::read_to_string(&path).ok()?.trim().parse::<u32>().ok();
+    let interrupted = async {
+        while program().is_none() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        "interrupted".to_owned()
+    };
+    let played = tokio::select! {
+        played = play(scenario, false, interrupted) => played,
+        () = core => unreachable!(),
+        () = tokio::time::sleep(Duration::from_secs(60)) => panic!("the scenario does not end"),
+    };
+    assert_eq!(played.report.aborted.as_deref(), Some("interrupted"));
+    let process = std::path::PathBuf::from(format!("/proc/{}", program().expect("its identity")));
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while process.exists() && std::time::Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(!process.exists(), "the program runs on");
 }

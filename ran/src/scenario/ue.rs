@@ -2,7 +2,11 @@
 use crate::gnb::{Ue, UeError};
 use crate::positioning::Positioning;
 use crate::user_plane::Namespace;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::process::Child;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -31,6 +35,30 @@ impl From<String> for Failure {
 }
 
 pub(super) type Outcome = Result<(), Failure>;
+
+/// The process group of a running program. Dropping it kills the program and all that it has
+/// started, as when its time is over or the scenario is interrupted.
+struct ProcessGroup(Option<Pid>);
+
+impl ProcessGroup {
+    /// The group that a child leads.
+    fn of(child: &Child) -> Self {
+        ProcessGroup(i32::try_from(child.id()).ok().map(Pid::from_raw))
+    }
+
+    /// The program has ended. Its identity may soon be that of another process.
+    fn ended(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            let _ = killpg(leader, Signal::SIGKILL);
+        }
+    }
+}
 
 /// A UE of a scenario.
 pub(super) struct ScenarioUe {
@@ -86,28 +114,30 @@ impl ScenarioUe {
                 .stdin(std::process::Stdio::null())
                 .stdout(std::process::Stdio::piped())
                 .stderr(std::process::Stdio::piped())
+                .process_group(0)
                 .spawn()
         };
         // The program inherits the namespace of the thread that starts it.
-        let child = tokio::task::spawn_blocking(move || match netns {
-            Some(netns) => Namespace::open(&netns, false)?.run(start),
-            None => start(),
+        let started = tokio::task::spawn_blocking(move || {
+            let child = match netns {
+                Some(netns) => Namespace::open(&netns, false)?.run(start),
+                None => start(),
+            };
+            child.map(|child| (ProcessGroup::of(&child), child))
         });
-        let child = child.await.map_err(|e| Failure::from(e.to_string()))?;
-        let child = child.map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
-        let id = i32::try_from(child.id()).map(nix::unistd::Pid::from_raw);
+        let started = started.await.map_err(|e| Failure::from(e.to_string()))?;
+        let (group, child) = started.map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
         // The output is read while the program runs, so that the pipe does not fill.
         let mut output = tokio::task::spawn_blocking(move || child.wait_with_output());
         let output = match tokio::time::timeout(limit, &mut output).await {
             Ok(output) => output,
             Err(_) => {
-                if let Ok(id) = id {
-                    let _ = nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL);
-                }
+                drop(group);
                 let _ = output.await;
                 return Err(Failure::from(format!("`{what}` did not end within {limit:?}")));
             }
         };
+        group.ended();
         let output = output.map_err(|e| Failure::from(e.to_string()))?;
         let output = output.map_err(|e| Failure::from(format!("`{what}`: {e}")))?;
         if output.status.success() {
