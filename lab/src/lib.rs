@@ -28,6 +28,7 @@ mod core;
 pub mod crowd;
 pub mod idle;
 pub mod instructions;
+pub mod interruption;
 pub mod lcs_upp;
 mod machine;
 pub mod memory;

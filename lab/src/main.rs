@@ -76,6 +76,22 @@ enum Command {
     LcsUppClient(lcs_upp::LcsUppClientArgs),
 }
 
+impl Command {
+    /// Whether this is a part of an experiment, which another process starts and ends.
+    fn is_part(&self) -> bool {
+        matches!(
+            self,
+            Command::ConsoleViewers(_)
+                | Command::InstructionLoad(_)
+                | Command::MemoryLoad(_)
+                | Command::UpfMemory(_)
+                | Command::SbiServer(_)
+                | Command::LcsUppServer(_)
+                | Command::LcsUppClient(_)
+        )
+    }
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match start_log(&cli.log).and_then(|()| run(cli.command)) {
@@ -112,6 +128,9 @@ fn start_log(level: &str) -> Result<()> {
 
 /// Runs an experiment and prints its report.
 fn run(command: Command) -> Result<()> {
+    if !command.is_part() {
+        martlet_lab::interruption::end_programs_on_signals()?;
+    }
     let report = match command {
         Command::ControlPlane(args) => control_plane::run(&args)?,
         Command::Compare(args) => control_plane::compare(&args)?,

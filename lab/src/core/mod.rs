@@ -8,8 +8,8 @@ mod variant;
 
 pub(crate) use external::ExternalCore;
 pub use external::{CoreChoice, ExternalArgs};
-pub(crate) use process::family;
 pub use process::{CoreProcess, Usage, status_at};
+pub(crate) use process::{children, descendants, family};
 pub use program::{CoreArgs, sibling_program};
 pub(crate) use setup::{CORES, CoreSetup, ue_config, wait_for_association};
 pub(crate) use started_program::StartedProgram;

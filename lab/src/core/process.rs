@@ -221,18 +221,25 @@ pub(super) fn usage(pids: &[u32]) -> Usage {
 }
 
 /// The IDs of a process, its children, and theirs.
-pub(super) fn descendants(ancestor: u32) -> Vec<u32> {
+pub(crate) fn descendants(ancestor: u32) -> Vec<u32> {
     let mut pids = vec![ancestor];
     let mut at = 0;
     while let Some(pid) = pids.get(at).copied() {
         at += 1;
-        // Each thread has a list of the children that it started.
-        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
-        for thread in threads.flatten() {
-            let children = std::fs::read_to_string(thread.path().join("children"));
-            let children = children.unwrap_or_default();
-            pids.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-        }
+        pids.extend(children(pid));
+    }
+    pids
+}
+
+/// The IDs of the children that the threads of a process have started.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let mut pids = Vec::new();
+    // Each thread has a list of its own.
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten();
+    for thread in threads.flatten() {
+        let children = std::fs::read_to_string(thread.path().join("children"));
+        let children = children.unwrap_or_default();
+        pids.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
     }
     pids
 }
