@@ -5,6 +5,7 @@ use crate::gnb::N2Message;
 use crate::gnb::tests::amf::Amf;
 use crate::sample::Procedure;
 use crate::ue::tests::network::Network;
+use crate::user_plane::tests::missing_right;
 use martlet_sctp::{Association, Options, PPID_NGAP, SctpStack, StackChoice};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
@@ -57,17 +58,27 @@ fn bridge(association: Association) -> Amf {
     Amf { peer, network: Network::new(), amf_id: 1, ran_id: 0 }
 }
 
-/// Answers ICMP echo requests received through GTP-U.
+/// Answers two ICMP echo requests received through GTP-U.
 fn upf(socket: UdpSocket, teid_of_gnb: u32) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
-        for _ in 0..2 {
+        let mut answered = 0;
+        while answered < 2 {
             let mut buffer = [0; 2048];
             let (length, from) = socket.recv_from(&mut buffer).expect("an uplink packet");
             let mut packet = buffer[16..length].to_vec();
+            // Also neighbour discovery of the kernel.
+            if packet.len() < 28 || packet[0] != 0x45 || packet[9] != 1 || packet[20] != 8 {
+                continue;
+            }
+            answered += 1;
             let (source, destination) = (packet[12..16].to_vec(), packet[16..20].to_vec());
             packet[12..16].copy_from_slice(&destination);
             packet[16..20].copy_from_slice(&source);
             packet[20] = 0;
+            // The checksum is that of the request plus the difference of the types.
+            let sum = u32::from(u16::from_be_bytes([packet[22], packet[23]])) + 0x0800;
+            let sum = (sum & 0xffff) + (sum >> 16);
+            packet[22..24].copy_from_slice(&u16::try_from(sum).unwrap().to_be_bytes());
             let mut message = vec![0x30, 0xff];
             message.extend_from_slice(&u16::try_from(packet.len()).unwrap().to_be_bytes());
             message.extend_from_slice(&teid_of_gnb.to_be_bytes());
@@ -272,4 +283,65 @@ async fn programs_end_with_an_interrupted_scenario() {
     }
     std::fs::remove_file(&path).unwrap();
     assert!(!process.exists(), "the program runs on");
+}
+
+const LOST: &str = r#"
+name: a lost reply
+gnbs:
+  - {name: gnb-1, plmn: 001-01, gnb_id: 1, amf: 127.77.15.5, n2_local: 127.77.15.2, n3: 127.77.15.2}
+ues:
+  - name: ue
+    imsi: "001010000000001"
+    k: "46464646464646464646464646464646"
+    opc: "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
+    netns: NETNS
+steps:
+  - register: {}
+  - establish: {}
+  - ping: {target: 10.60.0.1}
+  - ping: {target: 10.60.0.1, count: 2, within: 1s, expect: failed}
+"#;
+
+#[tokio::test]
+async fn each_request_of_a_ping_in_a_namespace_needs_its_reply() {
+    let stack = match SctpStack::open(StackChoice::Auto) {
+        Ok(stack) => stack,
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            return;
+        }
+    };
+    if let Some(reason) = missing_right() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    if let Err(error) = std::process::Command::new("ping").arg("-V").output() {
+        eprintln!("SKIPPED: `ping` is needed: {error}");
+        return;
+    }
+    let amf = Ipv4Addr::new(127, 77, 15, 5);
+    let upf_address = [127, 77, 15, 8];
+    let listener =
+        stack.listen(&[amf.into()], 38412, &Options::default()).await.expect("a listener");
+    let name = format!("martlet-ping-{}", std::process::id());
+    let scenario = parse("lost.yaml", &LOST.replace("NETNS", &name));
+    let scenario = scenario.unwrap_or_else(|report| panic!("{report}"));
+    let user_plane =
+        UdpSocket::bind((Ipv4Addr::from(upf_address), 2152)).expect("a loopback address");
+    user_plane.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let core = async {
+        let mut amf = bridge(listener.accept().await.expect("an association"));
+        amf.accept_setup().await;
+        amf.register(0xbeef).await;
+        let tunnel = amf.establish(upf_address, 9).await;
+        let _answering = upf(user_plane, tunnel.teid);
+        amf.release().await;
+        std::future::pending::<()>().await;
+    };
+    let played = tokio::select! {
+        played = play(scenario, false, std::future::pending()) => played,
+        () = core => unreachable!(),
+        () = tokio::time::sleep(Duration::from_secs(60)) => panic!("the scenario does not end"),
+    };
+    assert!(played.report.passed, "{}", played.report.to_text());
 }

@@ -13,7 +13,7 @@ mod port;
 mod port_state;
 mod radio;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use endpoint::{Counters, LATE, UserPlane};
 pub use interface::Interface;

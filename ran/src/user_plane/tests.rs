@@ -220,7 +220,7 @@ fn session() -> PduSession {
 }
 
 /// The privilege that is missing to create namespaces and interfaces, if any.
-fn missing_right() -> Option<String> {
+pub(crate) fn missing_right() -> Option<String> {
     static PROBES: AtomicU32 = AtomicU32::new(0);
     let name =
         format!("martlet-probe-{}-{}", std::process::id(), PROBES.fetch_add(1, Ordering::Relaxed));
