@@ -129,6 +129,27 @@ fn attack_web_page_asks_the_oam_port() {
     });
 }
 
+/// A client without the token holds more connections than there may be: monitoring is served, also
+/// the liveness probe of a container.
+#[test]
+fn attack_held_connections_keep_monitoring_out() {
+    in_namespace(|| async {
+        let site = site("oam-held")?;
+        let core = site.start(&[])?;
+        let mut held = Vec::new();
+        for _ in 0..100 {
+            let mut stream = std::net::TcpStream::connect("127.0.0.1:9090")?;
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:9090\r\n\r\n")?;
+            held.push(stream);
+        }
+        for path in ["/metrics", "/healthz", "/readyz"] {
+            ensure!(over_tcp("GET", path, &[("host", "127.0.0.1:9090")])?.0 == 200, "{path}");
+        }
+        drop(held);
+        core.stop()
+    });
+}
+
 /// Another local user reaches neither the socket, nor the token, nor a port: by default there is
 /// none.
 #[test]

@@ -7,6 +7,7 @@
 //! may have caused is refused: one with an `Origin`, or with a `Host` that is neither an address
 //! nor configured. GET changes nothing: what reaches a function (`/ask/…`) is POST.
 mod argument;
+mod connections;
 mod token;
 
 pub use crate::paths::Paths;
@@ -14,6 +15,7 @@ pub use argument::{read_argument, write_argument};
 pub use token::Token;
 
 use crate::{AskSource, Ready};
+use connections::{Admission, Connections};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -33,18 +35,14 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio::task::JoinSet;
 
 /// Returns the JSON of `/status`.
 pub type StatusSource = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 
-/// Maximum number of connections of each listener. More are closed at once.
-const MAX_CONNECTIONS: usize = 32;
-
 static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
     register_int_counter_vec!(
         "martlet_oam_refused_total",
-        "Refused OAM requests by reason: user, host, origin, token or method",
+        "Refused OAM requests by reason: user, host, origin, token, method or connections",
         &["reason"]
     )
     .expect("registered once")
@@ -206,12 +204,16 @@ async fn bind_socket(endpoint: &OamEndpoint) -> std::io::Result<UnixListener> {
 
 /// Serves connections to the socket from admitted users.
 async fn serve_socket(listener: UnixListener, shared: Shared) {
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::default();
     loop {
-        if let Some(stream) = next(&mut connections, listener.accept()).await
+        if let Some((stream, _)) = next(&mut connections, listener.accept()).await
             && is_from_admitted_user(&stream, &shared.users)
         {
-            connections.spawn(serve_connection(stream, shared.clone(), Transport::Socket));
+            let admission = Admission::default();
+            admission.admit();
+            let served =
+                serve_connection(stream, shared.clone(), Transport::Socket, admission.clone());
+            connections.spawn(None, admission, served);
         }
     }
 }
@@ -233,26 +235,35 @@ fn is_admitted(user: u32, users: &[u32]) -> bool {
 
 /// Serves connections to the address from any client.
 async fn serve_tcp(listener: TcpListener, shared: Shared) {
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::default();
     loop {
-        if let Some(stream) = next(&mut connections, listener.accept()).await {
-            connections.spawn(serve_connection(stream, shared.clone(), Transport::Tcp));
+        if let Some((stream, address)) = next(&mut connections, listener.accept()).await {
+            let admission = Admission::default();
+            let served =
+                serve_connection(stream, shared.clone(), Transport::Tcp, admission.clone());
+            connections.spawn(Some(address.ip()), admission, served);
         }
     }
 }
 
-/// The next connection within [`MAX_CONNECTIONS`]; one above it is closed. `None` when a
-/// connection ended instead, when one was closed, and 20 ms after an error.
+/// The next connection, if there is [room](Connections::make_room) for it. `None` when a connection
+/// ended instead, when one was closed, and 20 ms after an error.
 async fn next<S, A>(
-    connections: &mut JoinSet<()>,
+    connections: &mut Connections,
     accepted: impl Future<Output = std::io::Result<(S, A)>>,
-) -> Option<S> {
+) -> Option<(S, A)> {
     let accepted = tokio::select! {
         accepted = accepted => accepted,
-        Some(_) = connections.join_next() => return None,
+        Some(()) = connections.join_next() => return None,
     };
     match accepted {
-        Ok((stream, _)) => (connections.len() < MAX_CONNECTIONS).then_some(stream),
+        Ok(accepted) => match connections.make_room() {
+            true => Some(accepted),
+            false => {
+                REFUSED.with_label_values(&["connections"]).inc();
+                None
+            }
+        },
         Err(error) => {
             tracing::debug!(%error, "OAM connection not accepted");
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -270,13 +281,13 @@ enum Transport {
     Tcp,
 }
 
-async fn serve_connection<S>(stream: S, shared: Shared, transport: Transport)
+async fn serve_connection<S>(stream: S, shared: Shared, transport: Transport, admission: Admission)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let service = service_fn(|request| {
-        let shared = shared.clone();
-        async move { Ok::<_, Infallible>(answer(&request, &shared, transport).await) }
+        let (shared, admission) = (shared.clone(), admission.clone());
+        async move { Ok::<_, Infallible>(answer(&request, &shared, transport, &admission).await) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(5));
@@ -338,6 +349,7 @@ async fn answer(
     request: &Request<Incoming>,
     shared: &Shared,
     transport: Transport,
+    admission: &Admission,
 ) -> Response<Full<Bytes>> {
     if transport == Transport::Tcp
         && let Err(refused) = check_origin(request.headers(), &shared.hosts)
@@ -362,6 +374,7 @@ async fn answer(
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return response;
         }
+        admission.admit();
     }
     match resource {
         Resource::Metrics => {

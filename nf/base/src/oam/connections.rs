@@ -1,0 +1,122 @@
+//! The connections of a listener. At their limit, a client without credentials cannot keep others
+//! out: its own connection ends for a new one.
+use std::cmp::Reverse;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Maximum number of connections of each listener.
+const MAX_CONNECTIONS: usize = 32;
+
+/// Whether the client of a connection is admitted: a user of the socket, or who sent the token.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Admission(Arc<AtomicBool>);
+
+impl Admission {
+    /// The client is admitted from now on.
+    pub(super) fn admit(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_admitted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// An open connection.
+struct Open {
+    peer: Option<IpAddr>,
+    admission: Admission,
+    task: AbortHandle,
+}
+
+/// The open connections of a listener, oldest first.
+#[derive(Default)]
+pub(super) struct Connections {
+    tasks: JoinSet<()>,
+    open: Vec<Open>,
+}
+
+impl Connections {
+    /// Completes when a connection has ended; `None` if there is none.
+    pub(super) async fn join_next(&mut self) -> Option<()> {
+        self.tasks.join_next().await.map(drop)
+    }
+
+    /// Whether there is room for another connection. At the limit one of a client that is not
+    /// admitted ends for it: the oldest of the address with the most of them.
+    pub(super) fn make_room(&mut self) -> bool {
+        self.open.retain(|open| !open.task.is_finished());
+        if self.open.len() < MAX_CONNECTIONS {
+            return true;
+        }
+        let others =
+            || self.open.iter().enumerate().filter(|(_, open)| !open.admission.is_admitted());
+        let of_peer = |peer: Option<IpAddr>| others().filter(|(_, open)| open.peer == peer).count();
+        let ended = others().min_by_key(|(_, open)| Reverse(of_peer(open.peer)));
+        let Some(at) = ended.map(|(at, _)| at) else { return false };
+        self.open.remove(at).task.abort();
+        true
+    }
+
+    /// Serves a connection.
+    pub(super) fn spawn(
+        &mut self,
+        peer: Option<IpAddr>,
+        admission: Admission,
+        serve: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let task = self.tasks.spawn(serve);
+        self.open.push(Open { peer, admission, task });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds a connection that never ends, from `10.0.0.{last}`.
+    fn add(connections: &mut Connections, last: u8, is_admitted: bool) -> bool {
+        let admission = Admission::default();
+        if is_admitted {
+            admission.admit();
+        }
+        let has_room = connections.make_room();
+        if has_room {
+            let peer = IpAddr::from([10, 0, 0, last]);
+            connections.spawn(Some(peer), admission, std::future::pending());
+        }
+        has_room
+    }
+
+    fn of(connections: &Connections, last: u8) -> usize {
+        let peer = Some(IpAddr::from([10, 0, 0, last]));
+        connections.open.iter().filter(|open| open.peer == peer).count()
+    }
+
+    #[tokio::test]
+    async fn an_address_that_holds_connections_makes_room_for_others() {
+        let mut connections = Connections::default();
+        assert!(add(&mut connections, 1, true) && add(&mut connections, 2, false));
+        for _ in 0..2 * MAX_CONNECTIONS {
+            assert!(add(&mut connections, 9, false));
+        }
+        assert!(add(&mut connections, 3, false));
+        assert_eq!([1, 2, 3].map(|last| of(&connections, last)), [1; 3]);
+        assert_eq!(connections.open.len(), MAX_CONNECTIONS);
+        // The tasks of the others have ended.
+        while connections.tasks.len() > MAX_CONNECTIONS {
+            assert!(connections.join_next().await.is_some());
+        }
+    }
+
+    #[tokio::test]
+    async fn admitted_clients_keep_their_connections() {
+        let mut connections = Connections::default();
+        for _ in 0..MAX_CONNECTIONS {
+            assert!(add(&mut connections, 1, true));
+        }
+        assert!(!add(&mut connections, 1, true) && !add(&mut connections, 2, false));
+    }
+}
