@@ -46,6 +46,7 @@ struct Connection {
 /// The client side of the binding. Clones share the connections.
 #[derive(Clone)]
 pub struct HttpBinding {
+    /// By [`key`].
     connections: Arc<Mutex<HashMap<String, Connection>>>,
     limits: Arc<ClientLimits>,
     dial: Arc<dyn Dial>,
@@ -110,16 +111,17 @@ impl HttpBinding {
     }
 
     /// The cell of the connection to a producer; an empty one if the connection is closed.
-    fn cell(&self, authority: &str) -> Cell {
+    fn cell(&self, to: &ApiRoot) -> Cell {
+        let key = key(to);
         let mut connections = self.connections.lock().unwrap_or_else(|e| e.into_inner());
-        if connections.len() >= self.limits.producers && !connections.contains_key(authority) {
+        if connections.len() >= self.limits.producers && !connections.contains_key(&key) {
             let oldest =
                 connections.iter().min_by_key(|(_, k)| k.used).map(|(name, _)| name.clone());
             oldest.map(|name| connections.remove(&name));
         }
         let now = Instant::now();
         let entry = connections
-            .entry(authority.to_string())
+            .entry(key)
             .or_insert_with(|| Connection { cell: Cell::default(), used: now });
         entry.used = now;
         if entry.cell.get().is_some_and(|sender| sender.is_closed()) {
@@ -129,12 +131,13 @@ impl HttpBinding {
     }
 
     /// Makes the next request open a new connection in place of this one.
-    fn drop_connection(&self, authority: &str, lease: &Lease) {
+    fn drop_connection(&self, to: &ApiRoot, lease: &Lease) {
         let Some(cell) = &lease.shared else { return };
         let mut connections = self.connections.lock().unwrap_or_else(|e| e.into_inner());
         // Another request may have replaced it.
-        if connections.get(authority).is_some_and(|entry| Arc::ptr_eq(&entry.cell, cell)) {
-            connections.remove(authority);
+        let key = key(to);
+        if connections.get(&key).is_some_and(|entry| Arc::ptr_eq(&entry.cell, cell)) {
+            connections.remove(&key);
         }
     }
 
@@ -149,7 +152,7 @@ impl HttpBinding {
         if own {
             return Ok(Lease { sender: self.open(to).await?, shared: None });
         }
-        let cell = self.cell(&to.authority);
+        let cell = self.cell(to);
         let sender = cell.get_or_try_init(|| self.open(to)).await?.clone();
         Ok(Lease { sender, shared: Some(cell) })
     }
@@ -162,7 +165,7 @@ impl HttpBinding {
     ) -> Result<Response, Failed> {
         let mut lease = self.lease(to, own).await?;
         if let Err(error) = lease.sender.ready().await {
-            self.drop_connection(&to.authority, &lease);
+            self.drop_connection(to, &lease);
             let detail = format!("{to} closed the connection: {}", with_cause(&error));
             return Err(Failed { how: TransportFailure::NotSent, closed: true, detail });
         }
@@ -175,7 +178,7 @@ impl HttpBinding {
                 true => TransportFailure::NotSent,
                 false => TransportFailure::Unknown,
             };
-            self.drop_connection(&to.authority, &lease);
+            self.drop_connection(to, &lease);
             Failed { how, closed, detail: format!("{to}: {}", with_cause(&error)) }
         })?;
         let (parts, mut incoming) = answer.into_parts();
@@ -223,6 +226,12 @@ impl Transport for HttpBinding {
     ) -> BoxFuture<'a, Result<Response, Problem>> {
         Box::pin(self.exchange(to, request))
     }
+}
+
+/// The name of a producer's connection. The scheme is a part of it: a URI of a peer may name `http`
+/// for the port of a producer with TLS, whose requests must not be sent without.
+fn key(to: &ApiRoot) -> String {
+    format!("{}://{}", to.scheme, to.authority)
 }
 
 fn not_sent(detail: String) -> Failed {

@@ -100,6 +100,20 @@ async fn many_calls_share_one_connection() {
     }
 }
 
+/// A callback URI may name `http` for the port of a producer with TLS.
+#[tokio::test]
+async fn a_request_for_tls_is_not_sent_on_a_connection_without() {
+    let (address, _server) = start(ANY.parse().unwrap()).await;
+    let transport = Arc::new(HttpBinding::new(ClientLimits::default()));
+    let read = async |scheme: &str| {
+        let root = ApiRoot { scheme: scheme.into(), ..ApiRoot::http(address.to_string()) };
+        let peer = Peer::new(transport.clone(), root, "AMF", CallPolicy::default());
+        EchoClient::new(peer).read("1").await
+    };
+    assert_eq!(read("http").await.unwrap().text, "1");
+    assert_eq!(read("https").await.unwrap_err().cause(), "TARGET_NF_NOT_REACHABLE");
+}
+
 #[tokio::test]
 async fn timeouts_and_unreachable_producers_have_different_causes() {
     let (address, server) = start(ANY.parse().unwrap()).await;
