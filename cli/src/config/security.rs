@@ -75,6 +75,12 @@ impl SecuritySection {
         PROCESSES.iter().filter_map(|function| self.own_uid(function)).collect()
     }
 
+    /// The own users of functions that need no keys of subscribers.
+    pub fn uids_without_keys(&self) -> Vec<u32> {
+        let others = PROCESSES.iter().filter(|function| !matches!(**function, "udr" | "udm"));
+        others.filter_map(|function| self.own_uid(function)).collect()
+    }
+
     /// All users that processes of the core become.
     pub fn uids(&self) -> Vec<u32> {
         let core = self.user().map(|user| user.uid);
@@ -136,10 +142,14 @@ mod tests {
         let mut uids = section.uids();
         uids.dedup();
         assert_eq!(uids.len(), PROCESSES.len());
+        let without_keys = section.uids_without_keys();
+        let has = |function| without_keys.contains(&of(function).uid);
+        assert!(has("amf") && has("smf") && !has("udr") && !has("udm") && !has(API_FUNCTION));
 
         let shared = SecuritySection { function_users: 0, ..section };
         assert!(PROCESSES.iter().all(|name| shared.user_of(name) == shared.user()));
         assert_eq!(shared.uids(), [54_321]);
+        assert!(shared.uids_without_keys().is_empty());
         let without = SecuritySection { user: Some("no-such-user".into()), ..shared };
         assert!(without.uids().is_empty() && without.user_of("amf").is_none());
     }

@@ -26,6 +26,7 @@ pub fn secure_environment(
     let tls = config.sbi.tls(name)?;
     let mut environment = environment(sbi, listen, shutdown);
     environment.limits = config.sbi.limits();
+    environment.limits.user_guard = martlet_nf::key_guard(config.security.uids_without_keys());
     if environment.listen
         && let Some(sockets) = config.sbi_sockets()
     {

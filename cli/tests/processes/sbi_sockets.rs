@@ -15,6 +15,9 @@ use std::time::Duration;
 const UNPRIVILEGED: u32 = 65534;
 /// The user of the core.
 const USER: u32 = 54_321;
+/// The own users of two functions, by `security.function_users`.
+const UDM: u32 = 60_902;
+const AMF: u32 = 60_909;
 /// Asks the UDR for K and OPc.
 const KEYS: &str = "GET /nudr-dr/v2/subscription-data/imsi-001010000000001/authentication-data/\
                     authentication-subscription HTTP/1.1\r\nhost: udr\r\nconnection: close\r\n\r\n";
@@ -52,12 +55,17 @@ fn tcp_listeners() -> Result<Vec<String>> {
 /// The answer to a request of a program of [`UNPRIVILEGED`], which runs this Python code to
 /// connect.
 fn as_other_user(connect: &str) -> Result<String> {
+    as_user(UNPRIVILEGED, UNPRIVILEGED, connect)
+}
+
+/// The same of a program of this user and group.
+fn as_user(uid: u32, gid: u32, connect: &str) -> Result<String> {
     let program = format!(
         "import socket\n{connect}\ns.settimeout(10)\ns.sendall({KEYS:?}.encode())\nwhile True:\n  \
          data = s.recv(4096)\n  if not data: break\n  print(data.decode())\n"
     );
     let mut command = Command::new("python3");
-    command.args(["-c", &program]).uid(UNPRIVILEGED).gid(UNPRIVILEGED);
+    command.args(["-c", &program]).uid(uid).gid(gid);
     let output = command.output()?;
     let (stdout, stderr) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -100,7 +108,14 @@ fn attack(site: &Site) -> Result<()> {
     }
     mode(&folder, 0o770)?;
     // What the other user asked for is there.
-    let answer = as_root(&folder.join("127.0.0.11:7777.sock"))?;
+    let udr = folder.join("127.0.0.11:7777.sock");
+    let answer = as_root(&udr)?;
+    ensure!(answer.contains("encPermanentKey"), "{answer}");
+    // The AMF's code may connect, but the UDM alone gets keys.
+    let connect = format!("s = socket.socket(socket.AF_UNIX)\ns.connect({:?})", udr.display());
+    let answer = as_user(AMF, USER, &connect)?;
+    ensure!(answer.contains("HTTP/1.1 403") && !answer.contains("encPermanentKey"), "{answer}");
+    let answer = as_user(UDM, USER, &connect)?;
     ensure!(answer.contains("encPermanentKey"), "{answer}");
     Ok(())
 }

@@ -101,6 +101,7 @@ impl HonestHost {
         let peer = Peer {
             name: "malicious".into(),
             schema: 0,
+            user: None,
             calls: Vec::new(),
             connections: Vec::new(),
         };

@@ -124,6 +124,9 @@ pub struct Peer {
     /// The number of the encoding that it understands; see [`ToManager::Join`].
     #[serde(rename = "model")]
     pub schema: u64,
+    /// Its user, as the kernel reports it to the manager; `None` if the manager is older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
     /// Authorities under which it serves requests.
     pub calls: Vec<String>,
     /// Authorities under which it accepts connections.
@@ -194,10 +197,14 @@ mod tests {
             encode(&ToManager::ChannelClosed { channel: 3 }),
             br#"{"type":"gone","channel":3}"#
         );
-        let peer = Peer { name: "p".into(), schema: 0, calls: vec![], connections: vec![] };
+        let (name, user) = ("p".into(), Some(990));
+        let peer = Peer { name, schema: 0, user, calls: vec![], connections: vec![] };
         let message = FromManager::Channel { channel: 1, end: 0, sizes: Sizes::default(), peer };
         let bytes = encode(&message);
-        assert!(String::from_utf8_lossy(&bytes).contains(r#"{"octets":512,"count":64}"#));
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(text.contains(r#"{"octets":512,"count":64}"#) && text.contains(r#""user":990"#));
         assert_eq!(decode::<FromManager>(&bytes).unwrap(), message);
+        let of_older = r#"{"name":"p","model":0,"calls":[],"connections":[]}"#;
+        assert_eq!(decode::<Peer>(of_older.as_bytes()).unwrap().user, None);
     }
 }

@@ -4,8 +4,10 @@
 //! A row names the consumers that a service really has. A service that holds keys has scopes for
 //! groups of its operations, too (TS 29.505, 5; TS 29.519, 5).
 use http::Method;
+use martlet_sbi::{Problem, UserGuard};
 use martlet_sbi_api::nmartlet_status::NMARTLET_STATUS;
 use martlet_sbi_api::nnrf_nfmanagement::{NfService, NfType};
+use std::sync::Arc;
 
 /// Reads K and OPc: `QueryAuthSubsData` and the results of authentications.
 const READ_KEYS: &str = "nudr-dr:subscription-data:authentication-subscription:read";
@@ -140,6 +142,31 @@ pub(crate) fn required_scope(method: &Method, path: &str) -> Option<&'static str
     })
 }
 
+/// Whether an operation reads or changes what authenticates a subscriber: K, OPc, sequence numbers
+/// and results of authentications.
+fn is_of_keys(method: &Method, path: &str) -> bool {
+    matches!(required_scope(method, path), Some(READ_KEYS | MODIFY_KEYS))
+}
+
+/// Keeps keys of subscribers from functions that need none, by their users: over unix sockets and
+/// the fabric, requests have no token. `None` without such users.
+pub fn key_guard(users: Vec<u32>) -> Option<UserGuard> {
+    if users.is_empty() {
+        return None;
+    }
+    let check = move |method: &Method, path: &str, user: u32| {
+        if !users.contains(&user) || !is_of_keys(method, path) {
+            return Ok(());
+        }
+        if let Some(suppressed) = martlet_log_limit::line("keys", user) {
+            tracing::warn!(user, suppressed, "request for keys of subscribers refused");
+        }
+        let detail = format!("the function of user {user} needs no keys of subscribers");
+        Err(Problem::new(403, "REQUEST_NOT_ALLOWED").detail(detail))
+    };
+    Some(UserGuard(Arc::new(check)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,13 +218,19 @@ mod tests {
             "/nudr-dr/v2/subscription-data/imsi-1/authentication-data/authentication-subscription";
         assert_eq!(required_scope(&Method::GET, keys), Some(READ_KEYS));
         assert_eq!(required_scope(&Method::PATCH, keys), Some(MODIFY_KEYS));
+        assert!(is_of_keys(&Method::GET, keys) && is_of_keys(&Method::PATCH, keys));
         let policy = "/nudr-dr/v2/policy-data/ues/imsi-1/am-data";
         assert_eq!(required_scope(&Method::GET, policy), Some(POLICY_DATA));
+        assert!(!is_of_keys(&Method::GET, policy) && !is_of_keys(&Method::GET, "/nudm-sdm/v2/x"));
         let influence = "/nudr-dr/v2/application-data/influenceData";
         assert_eq!(required_scope(&Method::GET, influence), Some(APPLICATION_DATA));
         let other = "/nudr-dr/v2/subscription-data/imsi-1/context-data/amf-3gpp-access";
         assert_eq!(required_scope(&Method::PUT, other), Some(SUBSCRIPTION_DATA));
         assert_eq!(required_scope(&Method::GET, "/nudm-sdm/v2/imsi-1/am-data"), None);
+        let guard = key_guard(vec![60_909]).unwrap();
+        let is_allowed = |path: &str, user| (guard.0)(&Method::GET, path, user).is_ok();
+        assert!(!is_allowed(keys, 60_909) && is_allowed(keys, 60_902));
+        assert!(is_allowed(policy, 60_909) && key_guard(Vec::new()).is_none());
         for (nf_type, scopes) in scopes("nudr-dr") {
             let has_keys = scopes.contains(&READ_KEYS) || scopes.contains(&MODIFY_KEYS);
             assert_eq!(has_keys, *nf_type == NfType::Udm);

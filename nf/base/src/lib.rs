@@ -30,7 +30,7 @@ pub mod tokens;
 mod tolerance;
 pub mod traces;
 
-pub use authorisation::may_read_status;
+pub use authorisation::{key_guard, may_read_status};
 pub use binding::Binding;
 pub use config::CommonConfig;
 pub use context::NfContext;

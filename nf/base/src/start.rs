@@ -259,6 +259,9 @@ fn serve_fabric(
     span: &Span,
 ) -> [JoinHandle<()>; 2] {
     let fabric = binding.fabric().clone();
+    if let Some(guard) = &environment.limits.user_guard {
+        binding.guard_users(guard.clone());
+    }
     let calls = FabricServer::bind(binding, &common.authority(), router.clone());
     let sockets = over_sockets(fabric, common.bind, router.clone(), environment.limits.clone());
     [

@@ -58,6 +58,7 @@ mod router;
 mod service;
 pub mod tolerant;
 pub mod trace;
+mod user_guard;
 
 pub use binding::{ApiRoot, Bindings, Transport};
 pub use body::{
@@ -79,6 +80,7 @@ pub use query::invalid_query_parameter;
 pub use query::{Query, QueryParams, QueryValue, path_segment, segment_text};
 pub use reply::{Created, Reply, StatusReply};
 pub use router::{Exchange, Handler, PathParams, Route, Router, Tap};
+pub use user_guard::{UserCheck, UserGuard};
 
 /// Used by the macros; not part of the interface.
 #[doc(hidden)]

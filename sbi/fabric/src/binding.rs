@@ -8,10 +8,10 @@ use martlet_fabric::link::{Call, CallError, Link};
 use martlet_fabric::{Fabric, RequestHandler};
 use martlet_sbi::{
     ApiRoot, Appended, Body, BoxFuture, Form, OperationInfo, Problem, Request, Response, Router,
-    Transport, TransportFailure,
+    Transport, TransportFailure, UserGuard,
 };
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock, Weak};
+use std::sync::{Arc, OnceLock, RwLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -41,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) fabric: Fabric,
     pub(crate) config: CallConfig,
     pub(crate) servers: RwLock<HashMap<String, Arc<Router>>>,
+    pub(crate) user_guard: OnceLock<UserGuard>,
 }
 
 impl Shared {
@@ -69,7 +70,8 @@ impl FabricBinding {
     /// [`FabricConfig::schema`](martlet_fabric::FabricConfig::schema) to the same number in
     /// processes with equal service types.
     pub fn with_config(fabric: Fabric, config: CallConfig) -> Self {
-        let shared = Arc::new(Shared { fabric, config, servers: RwLock::default() });
+        let (servers, user_guard) = (RwLock::default(), OnceLock::new());
+        let shared = Arc::new(Shared { fabric, config, servers, user_guard });
         let handler = Arc::downgrade(&shared) as Weak<dyn RequestHandler>;
         shared.fabric.set_request_handler(handler);
         FabricBinding { shared, next: None }
@@ -79,6 +81,11 @@ impl FabricBinding {
     pub fn with_next(mut self, next: Arc<dyn Transport>) -> Self {
         self.next = Some(next);
         self
+    }
+
+    /// Authorises the requests of other processes by their users. The first guard stays.
+    pub fn guard_users(&self, guard: UserGuard) {
+        let _ = self.shared.user_guard.set(guard);
     }
 
     /// The process's membership in the fabric.

@@ -53,12 +53,26 @@ impl RequestHandler for Shared {
             return Ok(());
         };
         let mut request = incoming.request;
+        if let Some(problem) = self.refusal(link, &request) {
+            let (link, form) = (link.clone(), self.form(link));
+            let mut guard = ResponseGuard { link, stream, form, responded: false };
+            guard.respond(Response::problem(problem));
+            return Ok(());
+        }
         let latest = now + Duration::from_millis(self.config.max_duration_ms);
         request.deadline = Some(request.deadline.map_or(latest, |deadline| deadline.min(latest)));
         let (form, backlog) = (self.form(link), self.fabric.config().limits.backlog);
         let work = Box::pin(process(router, request, link.clone(), stream, form, backlog));
         start(work, link, stream);
         Ok(())
+    }
+}
+
+impl Shared {
+    /// Why a request is refused: the user of the peer may not send it.
+    fn refusal(&self, link: &Link, request: &Request) -> Option<Problem> {
+        let (guard, user) = (self.user_guard.get()?, link.peer.user?);
+        (guard.0)(&request.method, request.path(), user).err()
     }
 }
 

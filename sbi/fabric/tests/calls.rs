@@ -50,6 +50,27 @@ async fn bodies_statuses_and_causes_are_transferred() {
     }
 }
 
+/// The manager reports the user of a process, as the kernel does.
+#[tokio::test]
+async fn a_guard_refuses_requests_by_the_user_of_the_peer() {
+    let dir = TestDir::new("users");
+    let _manager = dir.manager();
+    let (binding, bindings) = join(dir.config("server"));
+    let _server = serve(&binding, &bindings, "near:1");
+    let own = nix::unistd::geteuid().as_raw();
+    let check = move |_: &http::Method, path: &str, user: u32| {
+        let is_refused = user == own && path.ends_with("/secret");
+        if is_refused { Err(Problem::new(403, "REQUEST_NOT_ALLOWED")) } else { Ok(()) }
+    };
+    binding.guard_users(UserGuard(Arc::new(check)));
+    let (_other, others) = join(dir.config("client"));
+    let near = client(&others, "near:1");
+    until("the server is up", async || near.pid().await.is_ok()).await;
+    let refused = near.read("secret").await.unwrap_err();
+    assert_eq!((refused.status(), refused.cause()), (403, "REQUEST_NOT_ALLOWED"));
+    assert_eq!(near.read("1").await.unwrap().text, "1");
+}
+
 #[tokio::test]
 async fn long_bodies_use_several_buffers_and_too_long_ones_are_rejected() {
     let dir = TestDir::new("long");

@@ -25,6 +25,10 @@ pub trait Listen: Send + Sync + 'static {
     fn peer(_: &Self::Stream) -> Option<IpAddr> {
         None
     }
+    /// The user of the process at the other end of a connection, on this machine.
+    fn user(_: &Self::Stream) -> Option<u32> {
+        None
+    }
 }
 
 impl Listen for TcpListener {
@@ -44,12 +48,18 @@ impl Listen for UnixListener {
     async fn accept(&self) -> Result<UnixStream> {
         Ok(UnixListener::accept(self).await?.0)
     }
+    fn user(stream: &UnixStream) -> Option<u32> {
+        stream.peer_cred().ok().map(|peer| peer.uid())
+    }
 }
 
 impl Listen for FabricListener {
     type Stream = FabricStream;
     async fn accept(&self) -> Result<FabricStream> {
         Ok(FabricListener::accept(self).await?.0)
+    }
+    fn user(stream: &FabricStream) -> Option<u32> {
+        stream.peer_user()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The limits of a server, and its authorisation check.
 use crate::{PeerCertificate, Tls};
-use martlet_sbi::Problem;
+use martlet_sbi::{Problem, UserGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub struct ServerLimits {
     pub tls: Option<Tls>,
     /// The authorisation check.
     pub guard: Option<Guard>,
+    /// The check of the user, where the transport has it.
+    pub user_guard: Option<UserGuard>,
 }
 
 /// Checks the method, the headers and the path of a request, and the certificate of its sender.
@@ -80,6 +82,7 @@ impl Default for ServerLimits {
             max_duration: Duration::from_secs(60),
             tls: None,
             guard: None,
+            user_guard: None,
         }
     }
 }

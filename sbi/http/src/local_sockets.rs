@@ -130,6 +130,9 @@ impl Listen for LocalListener {
             tracing::debug!(?user, "SBI connection of another user refused");
         }
     }
+    fn user(stream: &UnixStream) -> Option<u32> {
+        UnixListener::user(stream)
+    }
 }
 
 impl Drop for LocalListener {

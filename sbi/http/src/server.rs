@@ -78,6 +78,7 @@ impl<L: Listen> HttpServer<L> {
                 }
             };
             let Some(connection) = all.admit(L::peer(&stream)) else { continue };
+            let user = L::user(&stream);
             metrics::CONNECTIONS.with_label_values(&["server"]).inc();
             let (router, limits, permits) =
                 (self.router.clone(), self.limits.clone(), permits.clone());
@@ -88,6 +89,7 @@ impl<L: Listen> HttpServer<L> {
                     permits,
                     connection: Arc::clone(&connection),
                     certificate: None,
+                    user,
                 };
                 let work = async {
                     match &limits.tls {
@@ -149,6 +151,8 @@ struct Served {
     connection: Arc<Connection>,
     /// The certificate of the client.
     certificate: Option<Arc<PeerCertificate>>,
+    /// The user of the client, if it is a process of this machine.
+    user: Option<u32>,
 }
 
 async fn serve(stream: impl Stream, served: Served) {
@@ -190,6 +194,12 @@ async fn respond(
             response.headers.insert(http::header::WWW_AUTHENTICATE, value);
         }
         return convert(response, incoming);
+    }
+    if let (Some(guard), Some(user)) = (&limits.user_guard, served.user)
+        && let Err(problem) = (guard.0)(&parts.method, parts.uri.path(), user)
+    {
+        report("user", connection.peer);
+        return convert(Response::problem(problem), incoming);
     }
     connection.room(&mut serving).await;
     let wait = parts.headers.get(headers::MAX_RSP_TIME).and_then(|v| v.to_str().ok()?.parse().ok());

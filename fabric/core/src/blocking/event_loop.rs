@@ -339,7 +339,8 @@ mod tests {
 
         let counter = Arc::new(Counter::default());
         let host: Arc<dyn Host> = counter.clone();
-        let peer = Peer { name: "p".into(), schema: 0, calls: vec![], connections: vec![] };
+        let (name, calls) = ("p".into(), vec![]);
+        let peer = Peer { name, schema: 0, user: None, calls, connections: vec![] };
         let channel = Channel::new(own, &sizes, 0).unwrap();
         let link = Link::new(1, peer, channel, &limits, Arc::downgrade(&host));
         let membership = Arc::new(Membership::new("test", 0, limits));

@@ -172,6 +172,7 @@ impl Manager {
             refuse("the security domain is full: raise fabric.manager.members");
             return None;
         };
+        lock(&self.state.registry).set_user(number, uid);
         tracing::debug!(number, uid, gid, pid, domain = domain.name, "fabric process connected");
         let socket = Arc::new(fd::watch(Arc::new(socket), Interest::READABLE).ok()?);
         lock(&self.state.sockets).insert(number, socket.clone());

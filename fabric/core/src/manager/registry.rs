@@ -45,6 +45,8 @@ pub enum Action {
 
 struct Member {
     domain: String,
+    /// Its user, as the kernel reports it.
+    user: Option<u32>,
     /// Name and schema, once it has joined.
     joined: Option<(String, u64)>,
     authorities: [BTreeSet<String>; 2],
@@ -89,6 +91,7 @@ impl Registry {
         }
         let member = Member {
             domain: domain.into(),
+            user: None,
             joined: None,
             authorities: Default::default(),
             channels: HashMap::new(),
@@ -96,6 +99,13 @@ impl Registry {
         let number = self.number();
         self.members.insert(number, member);
         Some(number)
+    }
+
+    /// Sets the user of a member, which its peers learn.
+    pub fn set_user(&mut self, number: u64, user: u32) {
+        if let Some(member) = self.members.get_mut(&number) {
+            member.user = Some(user);
+        }
     }
 
     /// Removes a member that has disconnected.
@@ -230,7 +240,7 @@ impl Registry {
         let member = self.members.get(&number)?;
         let (name, schema) = member.joined.clone()?;
         let [calls, connections] = member.authorities.clone().map(|all| all.into_iter().collect());
-        Some(Peer { name, schema, calls, connections })
+        Some(Peer { name, schema, user: member.user, calls, connections })
     }
 }
 
@@ -279,6 +289,7 @@ mod tests {
             (join(&mut registry, "core", "client"), join(&mut registry, "core", "server"));
         assert!(serve(&mut registry, server, "server:80"));
         assert!(serve(&mut registry, client, "client:80"));
+        registry.set_user(client, 990);
         let (channel, actions) = connect(&mut registry, client, "server:80");
         let [Action::CreateChannel { channels: [made, same], first, second }] = &actions[..] else {
             panic!("{actions:?}")
@@ -288,6 +299,7 @@ mod tests {
             (&first.1.name[..], &first.1.calls[..], &second.1.calls[..]),
             ("server", &["server:80".into()][..], &["client:80".into()][..])
         );
+        assert_eq!((first.1.user, second.1.user), (None, Some(990)));
         // The same channel in the other direction, and again.
         assert_eq!(connect(&mut registry, server, "client:80"), (channel, vec![]));
         assert_eq!(connect(&mut registry, client, "server:80"), (channel, vec![]));

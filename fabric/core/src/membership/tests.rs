@@ -70,6 +70,7 @@ fn without_a_manager_a_peer_that_listens_on_any_address_is_found() {
     let peer = Peer {
         name: "p".into(),
         schema: 0,
+        user: None,
         calls: vec!["p:1".into()],
         connections: vec!["0.0.0.0:5".into()],
     };

@@ -108,6 +108,10 @@ impl FabricStream {
     pub fn peer_addr(&self) -> SocketAddr {
         self.connection.peer_addr()
     }
+    /// The user of the process at the other end, if the manager reports it.
+    pub fn peer_user(&self) -> Option<u32> {
+        self.connection.peer_user()
+    }
 }
 
 impl Drop for FabricStream {

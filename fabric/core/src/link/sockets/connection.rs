@@ -53,6 +53,8 @@ pub struct Connection {
     key: Key,
     local: SocketAddr,
     peer: SocketAddr,
+    /// The user of the process at the other end.
+    peer_user: Option<u32>,
     window: u32,
     state: Mutex<State>,
 }
@@ -73,6 +75,7 @@ impl Connection {
             key,
             local,
             peer,
+            peer_user: link.peer.user,
             window,
             state: Mutex::new(state),
         })
@@ -90,6 +93,11 @@ impl Connection {
     /// The peer's address.
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// The user of the process at the other end, if the manager reports it.
+    pub fn peer_user(&self) -> Option<u32> {
+        self.peer_user
     }
 
     fn head(&self, kind: FrameKind) -> FrameHeader {
