@@ -94,7 +94,7 @@ impl NfManagement for Nrf {
         let owner = peer.as_ref().map(|peer| peer.identity());
         let (before, replaced) = {
             let mut state = self.state();
-            if let Some(held) = state.registry.get(nf_instance_id) {
+            for held in state.registry.in_any_case(nf_instance_id) {
                 check_instance_owner(peer.as_deref(), held.owner.as_deref(), nf_instance_id)?;
             }
             let replaced = state.registry.remove_replaced(&profile, owner.as_deref());

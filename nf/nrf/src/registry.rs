@@ -103,6 +103,13 @@ impl Registry {
         self.entries.get(id)
     }
 
+    /// The instances with this identity in upper or lower case: producers compare the audience of a
+    /// token so, and two owners must not have the same identity.
+    pub fn in_any_case(&self, id: &str) -> impl Iterator<Item = &Entry> {
+        let same = self.entries.iter().filter(move |(held, _)| held.eq_ignore_ascii_case(id));
+        same.map(|(_, entry)| entry)
+    }
+
     pub fn get_mut(&mut self, id: &str) -> Option<&mut Entry> {
         self.entries.get_mut(id)
     }
@@ -161,6 +168,23 @@ mod tests {
         };
         registry.put(entry).unwrap();
         registry.remove_replaced(by, owner).is_empty()
+    }
+
+    #[test]
+    fn an_identity_in_other_letters_is_the_same_one() {
+        let mut registry = Registry::new(4);
+        let profile = profile(0xab, 17);
+        let id = profile.nf_instance_id.to_string();
+        let (interval, seen) = (Duration::from_secs(10), Instant::now());
+        let owner = Some("udr".to_string());
+        registry.put(Entry { profile, owner, interval, seen, is_restored: false }).unwrap();
+        let owners = |id: &str| {
+            let found = registry.in_any_case(id).map(|entry| entry.owner.clone());
+            found.collect::<Vec<_>>()
+        };
+        assert_eq!(owners(&id.to_uppercase()), [Some("udr".to_string())]);
+        assert_eq!(owners(&id), owners(&id.to_uppercase()));
+        assert!(owners("00000000-0000-4000-8000-0000000000ac").is_empty());
     }
 
     #[test]
