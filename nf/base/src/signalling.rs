@@ -252,9 +252,11 @@ fn identities_in(text: &str) -> BTreeSet<String> {
 }
 
 /// Members of JSON bodies with keys: of the UDR, UDM, AUSF and AMF, and tokens.
-const SECRETS: [&str; 18] = [
+const SECRETS: [&str; 19] = [
     "kausf",
     "kseaf",
+    // Of EAP (TS 29.509, 6.1.6).
+    "kSeaf",
     "kamf",
     "kAkma",
     "keyVal",
@@ -371,7 +373,7 @@ mod tests {
     fn keys_in_json_are_overwritten_and_nothing_else() {
         let mut body = br#"--b
 {"kseaf": "00ff11", "supi":"imsi-1","keyAmf":{"keyType":"KAMF","keyVal" :"ABCD"},"ck":null,
-"autn":"77", "xresStar":"99"}
+"autn":"77", "xresStar":"99","kSeaf":"22ee33"}
 --b"#
             .to_vec();
         let length = body.len();
@@ -381,7 +383,7 @@ mod tests {
         for open in ["\"supi\":\"imsi-1\"", "\"autn\":\"77\"", "\"ck\":null", "\"KAMF\""] {
             assert!(text.contains(open), "{open}: {text}");
         }
-        for secret in ["00ff11", "ABCD", "99"] {
+        for secret in ["00ff11", "ABCD", "99", "22ee33"] {
             assert!(!text.contains(secret), "{secret}: {text}");
         }
     }
