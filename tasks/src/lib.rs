@@ -10,6 +10,7 @@
 //! | `handler` | a request handler, which runs in the task of its caller |
 //! | `current_function`, `names` | which NF the current thread runs |
 //! | `watchdog` | detects an NF that blocks its thread |
+//! | `connections` | the tasks of a listener's connections, within a limit |
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -33,6 +34,7 @@
 //! [`Tasks::failed`].
 #![forbid(unsafe_code)]
 
+pub mod connections;
 mod current_function;
 mod handler;
 mod member;

@@ -14,6 +14,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, Method, header};
+use martlet_tasks::connections::Admission;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -244,6 +245,9 @@ async fn check(oam: &Arc<Oam>, request: &mut Request) -> Result<(), Failure> {
         let scope = scope.as_str().unwrap_or_default().to_string();
         return Err(Failure::forbidden(format!("this needs the scope {scope}"))
             .remedy("ask an administrator for a role or token that has it"));
+    }
+    if let Some(admission) = request.extensions().get::<Admission>() {
+        admission.admit();
     }
     request.extensions_mut().insert(caller);
     Ok(())

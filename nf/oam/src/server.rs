@@ -5,6 +5,7 @@ use axum::body::Body;
 use http::Request;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use martlet_tasks::connections::{Admission, Connections};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::io::{Error, ErrorKind};
@@ -15,13 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::version::TLS13;
 use tower::ServiceExt;
 
-/// Maximum number of connections of each listener. More are closed at once.
+/// Maximum number of connections of each listener.
 const MAX_CONNECTIONS: usize = 256;
 /// Time for a TLS handshake, and for the headers of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -146,9 +146,9 @@ async fn bind_socket(path: &Path, users: &[u32]) -> std::io::Result<UnixListener
 }
 
 async fn serve_socket(listener: UnixListener, users: Vec<u32>, router: Router) {
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::new(MAX_CONNECTIONS);
     loop {
-        let Some(stream) = next(&mut connections, listener.accept()).await.map(|(s, _)| s) else {
+        let Some((stream, _)) = next(&mut connections, listener.accept()).await else {
             continue;
         };
         let uid = stream.peer_cred().map(|credentials| credentials.uid()).ok();
@@ -159,24 +159,30 @@ async fn serve_socket(listener: UnixListener, users: Vec<u32>, router: Router) {
             crate::metrics::REFUSED.with_label_values(&["user"]).inc();
             continue;
         };
-        connections.spawn(serve_connection(stream, Peer::Socket { uid }, router.clone()));
+        let admission = Admission::default();
+        admission.admit();
+        let peer = Peer::Socket { uid };
+        let served = serve_connection(stream, peer, admission.clone(), router.clone());
+        connections.spawn(None, admission, served);
     }
 }
 
 async fn serve_tcp(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router) {
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::new(MAX_CONNECTIONS);
     loop {
         let Some((stream, address)) = next(&mut connections, listener.accept()).await else {
             continue;
         };
         let (router, tls) = (router.clone(), tls.clone());
         let _ = stream.set_nodelay(true);
-        connections.spawn(async move {
+        let admission = Admission::default();
+        let of_client = admission.clone();
+        connections.spawn(Some(address.ip()), of_client, async move {
             let peer = Peer::Tcp { address, is_secure: tls.is_some() };
             match tls {
-                None => serve_connection(stream, peer, router).await,
+                None => serve_connection(stream, peer, admission, router).await,
                 Some(tls) => match tokio::time::timeout(HEADER_TIMEOUT, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => serve_connection(stream, peer, router).await,
+                    Ok(Ok(stream)) => serve_connection(stream, peer, admission, router).await,
                     outcome => tracing::debug!(%address, ?outcome, "TLS handshake failed"),
                 },
             }
@@ -184,18 +190,24 @@ async fn serve_tcp(listener: TcpListener, tls: Option<TlsAcceptor>, router: Rout
     }
 }
 
-/// The next connection within [`MAX_CONNECTIONS`]; `None` when one ended instead, when one was
-/// closed, and 20 ms after an error.
+/// The next connection, if there is [room](Connections::make_room) for it; `None` when one ended
+/// instead, when one was closed, and 20 ms after an error.
 async fn next<S, A>(
-    connections: &mut JoinSet<()>,
+    connections: &mut Connections,
     accepted: impl Future<Output = std::io::Result<(S, A)>>,
 ) -> Option<(S, A)> {
     let accepted = tokio::select! {
         accepted = accepted => accepted,
-        Some(_) = connections.join_next() => return None,
+        Some(()) = connections.join_next() => return None,
     };
     match accepted {
-        Ok(accepted) => (connections.len() < MAX_CONNECTIONS).then_some(accepted),
+        Ok(accepted) => match connections.make_room() {
+            true => Some(accepted),
+            false => {
+                crate::metrics::REFUSED.with_label_values(&["connections"]).inc();
+                None
+            }
+        },
         Err(error) => {
             tracing::debug!(%error, "API connection not accepted");
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -204,12 +216,13 @@ async fn next<S, A>(
     }
 }
 
-async fn serve_connection<S>(stream: S, peer: Peer, router: Router)
+async fn serve_connection<S>(stream: S, peer: Peer, admission: Admission, router: Router)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(admission.clone());
         request.map(Body::new)
     });
     let mut builder = hyper::server::conn::http1::Builder::new();

@@ -65,6 +65,25 @@ async fn attack_on_the_api(arguments: &'static [&'static str]) -> Result<()> {
     core.stop()
 }
 
+/// A client that is not signed in holds more connections than there may be: others are served.
+#[test]
+fn attack_held_connections_keep_operators_out_of_the_api() {
+    in_namespace(|| async {
+        let site = api_site("api-held")?;
+        let core = site.start(&[])?;
+        Caller::socket(&site).until_it_answers().await?;
+        let mut held = Vec::new();
+        for _ in 0..300 {
+            let mut stream = std::net::TcpStream::connect(ADDRESS)?;
+            stream.write_all(format!("GET / HTTP/1.1\r\nhost: {ADDRESS}\r\n\r\n").as_bytes())?;
+            held.push(stream);
+        }
+        Caller::tcp().sign_in("admin", &first_password(&site)?)?;
+        drop(held);
+        core.stop()
+    });
+}
+
 #[test]
 fn attack_on_the_api_leaves_the_core_in_one_process_alone() {
     in_namespace(|| attack_on_the_api(&[]));

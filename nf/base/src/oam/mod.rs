@@ -7,7 +7,6 @@
 //! may have caused is refused: one with an `Origin`, or with a `Host` that is neither an address
 //! nor configured. GET changes nothing: what reaches a function (`/ask/…`) is POST.
 mod argument;
-mod connections;
 mod token;
 
 pub use crate::paths::Paths;
@@ -15,7 +14,6 @@ pub use argument::{read_argument, write_argument};
 pub use token::Token;
 
 use crate::{AskSource, Ready};
-use connections::{Admission, Connections};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -25,6 +23,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use martlet_sbi::Problem;
+use martlet_tasks::connections::{Admission, Connections};
 use prometheus::{Encoder, IntCounterVec, TextEncoder, register_int_counter_vec};
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
@@ -38,6 +37,9 @@ use tokio::net::{TcpListener, UnixListener, UnixStream};
 
 /// Returns the JSON of `/status`.
 pub type StatusSource = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
+
+/// Maximum number of connections of each listener.
+const MAX_CONNECTIONS: usize = 32;
 
 static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
     register_int_counter_vec!(
@@ -204,7 +206,7 @@ async fn bind_socket(endpoint: &OamEndpoint) -> std::io::Result<UnixListener> {
 
 /// Serves connections to the socket from admitted users.
 async fn serve_socket(listener: UnixListener, shared: Shared) {
-    let mut connections = Connections::default();
+    let mut connections = Connections::new(MAX_CONNECTIONS);
     loop {
         if let Some((stream, _)) = next(&mut connections, listener.accept()).await
             && is_from_admitted_user(&stream, &shared.users)
@@ -235,7 +237,7 @@ fn is_admitted(user: u32, users: &[u32]) -> bool {
 
 /// Serves connections to the address from any client.
 async fn serve_tcp(listener: TcpListener, shared: Shared) {
-    let mut connections = Connections::default();
+    let mut connections = Connections::new(MAX_CONNECTIONS);
     loop {
         if let Some((stream, address)) = next(&mut connections, listener.accept()).await {
             let admission = Admission::default();

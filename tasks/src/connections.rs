@@ -1,21 +1,18 @@
-//! The connections of a listener. At their limit, a client without credentials cannot keep others
-//! out: its own connection ends for a new one.
+//! The tasks of a listener's connections. At their limit, a client without credentials cannot keep
+//! others out: its own connection ends for a new one.
 use std::cmp::Reverse;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Maximum number of connections of each listener.
-const MAX_CONNECTIONS: usize = 32;
-
-/// Whether the client of a connection is admitted: a user of the socket, or who sent the token.
+/// Whether the client of a connection is admitted: it has shown credentials.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Admission(Arc<AtomicBool>);
+pub struct Admission(Arc<AtomicBool>);
 
 impl Admission {
     /// The client is admitted from now on.
-    pub(super) fn admit(&self) {
+    pub fn admit(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -31,24 +28,29 @@ struct Open {
     task: AbortHandle,
 }
 
-/// The open connections of a listener, oldest first.
-#[derive(Default)]
-pub(super) struct Connections {
+/// The open connections of a listener, oldest first. They end when this is dropped.
+pub struct Connections {
+    max: usize,
     tasks: JoinSet<()>,
     open: Vec<Open>,
 }
 
 impl Connections {
+    /// No connections yet, and at most `max`.
+    pub fn new(max: usize) -> Self {
+        Connections { max, tasks: JoinSet::new(), open: Vec::new() }
+    }
+
     /// Completes when a connection has ended; `None` if there is none.
-    pub(super) async fn join_next(&mut self) -> Option<()> {
+    pub async fn join_next(&mut self) -> Option<()> {
         self.tasks.join_next().await.map(drop)
     }
 
     /// Whether there is room for another connection. At the limit one of a client that is not
     /// admitted ends for it: the oldest of the address with the most of them.
-    pub(super) fn make_room(&mut self) -> bool {
+    pub fn make_room(&mut self) -> bool {
         self.open.retain(|open| !open.task.is_finished());
-        if self.open.len() < MAX_CONNECTIONS {
+        if self.open.len() < self.max {
             return true;
         }
         let others =
@@ -61,7 +63,7 @@ impl Connections {
     }
 
     /// Serves a connection.
-    pub(super) fn spawn(
+    pub fn spawn(
         &mut self,
         peer: Option<IpAddr>,
         admission: Admission,
@@ -75,6 +77,8 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MAX: usize = 8;
 
     /// Adds a connection that never ends, from `10.0.0.{last}`.
     fn add(connections: &mut Connections, last: u8, is_admitted: bool) -> bool {
@@ -97,24 +101,24 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_holds_connections_makes_room_for_others() {
-        let mut connections = Connections::default();
+        let mut connections = Connections::new(MAX);
         assert!(add(&mut connections, 1, true) && add(&mut connections, 2, false));
-        for _ in 0..2 * MAX_CONNECTIONS {
+        for _ in 0..2 * MAX {
             assert!(add(&mut connections, 9, false));
         }
         assert!(add(&mut connections, 3, false));
         assert_eq!([1, 2, 3].map(|last| of(&connections, last)), [1; 3]);
-        assert_eq!(connections.open.len(), MAX_CONNECTIONS);
+        assert_eq!(connections.open.len(), MAX);
         // The tasks of the others have ended.
-        while connections.tasks.len() > MAX_CONNECTIONS {
+        while connections.tasks.len() > MAX {
             assert!(connections.join_next().await.is_some());
         }
     }
 
     #[tokio::test]
     async fn admitted_clients_keep_their_connections() {
-        let mut connections = Connections::default();
-        for _ in 0..MAX_CONNECTIONS {
+        let mut connections = Connections::new(MAX);
+        for _ in 0..MAX {
             assert!(add(&mut connections, 1, true));
         }
         assert!(!add(&mut connections, 1, true) && !add(&mut connections, 2, false));
