@@ -1,5 +1,6 @@
 //! NAS and NGAP timers.
 use martlet_config::Finding;
+use martlet_nas::timers;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ pub struct TimersConfig {
     /// Transmissions of a NAS message before its procedure fails: 5 (TS 24.501, 5.4.1.3.7 and
     /// others).
     pub nas_attempts: u8,
-    /// Mobile reachable timer: seconds added to T3512.
+    /// Mobile reachable timer: seconds added to T3512 as the UE has it.
     pub mobile_reachable_s: u32,
     /// Implicit deregistration timer, seconds.
     pub implicit_deregistration_s: u32,
@@ -111,9 +112,12 @@ impl TimersConfig {
     pub(crate) fn handover(&self) -> Duration {
         Duration::from_millis(self.handover_ms.into())
     }
-    /// Mobile reachable timer for this T3512 (seconds).
+    /// Mobile reachable timer for this T3512 (seconds). It follows the value that the UE gets,
+    /// which is longer where T3512 cannot be encoded: else a UE would count as unreachable before
+    /// its periodic registration (TS 24.501, 5.3.7).
     pub(crate) fn mobile_reachable(&self, t3512: u32) -> Duration {
-        Duration::from_secs(u64::from(t3512) + u64::from(self.mobile_reachable_s))
+        let of_ue = timers::t3512(t3512.into()).to_seconds().unwrap_or_default();
+        Duration::from_secs(of_ue + u64::from(self.mobile_reachable_s))
     }
     pub(crate) fn implicit_deregistration(&self) -> Duration {
         Duration::from_secs(self.implicit_deregistration_s.into())
@@ -123,5 +127,19 @@ impl TimersConfig {
     }
     pub(crate) fn deregistered(&self) -> Duration {
         Duration::from_secs(self.deregistered_s.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ue_is_reachable_until_after_its_periodic_registration() {
+        let timers = TimersConfig::default();
+        // 54 minutes cannot be encoded: the UE gets an hour.
+        for (t3512, of_ue) in [(3240, 3600), (1900, 2400), (3600, 3600), (112_000, 144_000)] {
+            assert_eq!(timers.mobile_reachable(t3512), Duration::from_secs(of_ue + 240), "{t3512}");
+        }
     }
 }

@@ -221,7 +221,8 @@ async fn an_unreachable_ue_is_deregistered_and_later_removed() {
     // It is silent from now on.
     ue_1.forget_registration().await.unwrap();
     core.wait_for((1, 1, 0)).await;
-    tokio::time::sleep(Duration::from_millis(1300)).await;
+    // The UE has a T3512 of two seconds, the shortest one.
+    tokio::time::sleep(Duration::from_millis(2300)).await;
     let unreachable = core.smf.downlink_data(SUPI, 1).await.unwrap_err();
     assert_eq!((unreachable.status(), unreachable.cause()), (504, "UE_NOT_REACHABLE"));
     core.smf.wait_for("release 1").await;

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A packet that is not received is sent again after this time.
 const RETRANSMISSION: Duration = Duration::from_secs(1);
 
-/// Short timers: unreachable UEs are deregistered after two seconds.
+/// Short timers: unreachable UEs are deregistered after three seconds, of which T3512 takes two.
 fn with_short_timers(config: &mut Config) {
     config.amf.timers.t3512_s = 1;
     config.amf.timers.mobile_reachable_s = 0;
