@@ -1,8 +1,8 @@
 //! Reasons for the early end of a procedure.
 use super::Work;
 use bytes::Bytes;
-use martlet_nas::GmmCause;
 use martlet_nas::identifiers::Slice;
+use martlet_nas::{GmmCause, RejectedNssaiCause};
 
 /// Content of a NAS reject.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,7 +11,7 @@ pub(crate) struct Reject {
     /// Back-off time, seconds (T3346).
     pub back_off: Option<u32>,
     /// Rejected S-NSSAIs.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<(Slice, RejectedNssaiCause)>,
 }
 
 impl From<GmmCause> for Reject {

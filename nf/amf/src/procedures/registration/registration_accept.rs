@@ -29,7 +29,12 @@ pub(crate) async fn run(
     slices: Selected,
 ) -> Result<(), Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
-    ue.registration.area = ue.amf.served.registration_area(connection.location.tai);
+    let tai = connection.location.tai;
+    ue.registration.area = match slices.is_limited_by_area() {
+        // Another tracking area may have the rejected slice: the UE registers again there.
+        true => vec![tai],
+        false => ue.amf.served.registration_area(tai),
+    };
     if let Some(status) = &request.pdu_session_status {
         let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
         pdu_session_resource_release::at_gnb_only(ue, &at_gnb).await?;

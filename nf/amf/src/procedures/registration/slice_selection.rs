@@ -26,10 +26,18 @@ use std::time::Instant;
 pub(crate) struct Selected {
     /// At most 8 (TS 24.501, 9.11.3.37).
     pub allowed: Vec<Slice>,
-    /// Requested, and not allowed.
-    pub rejected: Vec<Slice>,
+    /// Requested, and not allowed, with the cause.
+    pub rejected: Vec<(Slice, RejectedNssaiCause)>,
     /// Configured NSSAI, sent if a requested slice is rejected or none was requested.
     pub configured: Vec<Slice>,
+}
+
+impl Selected {
+    /// Whether other tracking areas may have a rejected slice.
+    pub fn is_limited_by_area(&self) -> bool {
+        let cause = RejectedNssaiCause::NotAvailableInRegistrationArea;
+        self.rejected.iter().any(|(_, rejected)| *rejected == cause)
+    }
 }
 
 /// Subscribed slices, default ones first.
@@ -48,11 +56,10 @@ pub(crate) async fn run(
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let tai = connection.location.tai;
     let subscribed = subscribed(ue);
-    let supported = available(ue);
-    let available = |slice: &Slice| supported.contains(slice);
+    let (network, here) = (of_network(ue), available(ue));
 
     let chosen = choose(ue, tai, &subscribed, requested.as_deref(), may_reroute).await?;
-    let selected = select(chosen, &subscribed, requested.as_deref(), available);
+    let selected = select(chosen, &subscribed, requested.as_deref(), &network, &here);
     if selected.allowed.is_empty() {
         let slices = selected.rejected;
         return Err(Stop::Reject(Reject { slices, ..GmmCause::NoNetworkSlicesAvailable.into() }));
@@ -117,23 +124,33 @@ async fn choose(
     }
 }
 
+/// The slices that the AMF supports in the UE's PLMN.
+fn of_network(ue: &Ue) -> Vec<Slice> {
+    let Some(connection) = &ue.connection else { return Vec::new() };
+    let served = ue.amf.served.plmn(connection.location.tai.plmn);
+    served.map(|served| served.slices.clone()).unwrap_or_default()
+}
+
 /// The slices that AMF and gNB support in the UE's tracking area.
 fn available(ue: &Ue) -> Vec<Slice> {
     let Some(connection) = &ue.connection else { return Vec::new() };
     let tai = connection.location.tai;
-    let of_amf =
-        ue.amf.served.plmn(tai.plmn).map(|served| served.slices.as_slice()).unwrap_or_default();
     let of_gnb = connection.gnb.setup();
     let of_gnb: Vec<_> =
         of_gnb.iter().flat_map(|setup| &setup.areas).filter(|area| area.tai == tai).collect();
     let is_there = |slice: &Slice| of_gnb.iter().any(|area| area.slices.contains(slice));
-    of_amf.iter().copied().filter(is_there).collect()
+    of_network(ue).into_iter().filter(is_there).collect()
 }
 
-/// The configured NSSAI by the current subscription, at most 16 (TS 24.501, 9.11.3.37).
+/// The configured NSSAI by the current subscription.
 pub(crate) fn configured(ue: &Ue) -> Vec<Slice> {
-    let supported = available(ue);
-    subscribed(ue).all.into_iter().filter(|slice| supported.contains(slice)).take(16).collect()
+    configured_of(&subscribed(ue), &of_network(ue))
+}
+
+/// The subscribed slices of the PLMN, at most 16 (TS 24.501, 9.11.3.37). The UE requests no others,
+/// so those that its tracking area does not have are among them (TS 23.501, 5.15.4.1.1).
+fn configured_of(subscribed: &Subscribed, network: &[Slice]) -> Vec<Slice> {
+    subscribed.all.iter().copied().filter(|slice| network.contains(slice)).take(16).collect()
 }
 
 /// The allowed slices that are still subscribed.
@@ -197,32 +214,36 @@ fn own_choice(subscribed: &Subscribed, requested: Option<&[Slice]>) -> Vec<Slice
     if chosen.is_empty() { subscribed.default.clone() } else { chosen }
 }
 
-/// Restricts the selection to the supported slices and derives rejected and configured ones.
+/// Restricts the selection to the slices that are supported here, and derives rejected and
+/// configured ones by those of the network.
 fn select(
     chosen: Vec<Slice>,
     subscribed: &Subscribed,
     requested: Option<&[Slice]>,
-    available: impl Fn(&Slice) -> bool,
+    network: &[Slice],
+    here: &[Slice],
 ) -> Selected {
-    let allowed: Vec<_> = chosen.into_iter().filter(&available).take(8).collect();
+    let allowed: Vec<_> = chosen.into_iter().filter(|slice| here.contains(slice)).take(8).collect();
     let asked = requested.unwrap_or_default();
-    let rejected: Vec<_> =
-        asked.iter().copied().filter(|slice| !allowed.contains(slice)).take(8).collect();
-    // 16 in a configured NSSAI (TS 24.501, 9.11.3.37).
+    let rejected = asked.iter().copied().filter(|slice| !allowed.contains(slice)).take(8);
+    let rejected: Vec<_> = rejected
+        .map(|slice| match subscribed.all.contains(&slice) && network.contains(&slice) {
+            true => (slice, RejectedNssaiCause::NotAvailableInRegistrationArea),
+            false => (slice, RejectedNssaiCause::NotAvailableInPlmnOrSnpn),
+        })
+        .collect();
     let configured = match requested.is_none() || !rejected.is_empty() {
-        true => subscribed.all.iter().copied().filter(available).take(16).collect(),
+        true => configured_of(subscribed, network),
         false => Vec::new(),
     };
     Selected { allowed, rejected, configured }
 }
 
-/// The rejected NSSAI of these slices, for the current PLMN (TS 24.501, 9.11.3.46).
-pub(crate) fn rejected_nssai(slices: &[Slice]) -> Option<NasRejectedNssai> {
-    let elements: Vec<_> = slices.iter().take(8).map(Slice::to_nas).collect();
-    let entries: Vec<_> = elements
-        .iter()
-        .map(|slice| (RejectedNssaiCause::NotAvailableInPlmnOrSnpn, slice))
-        .collect();
+/// The rejected NSSAI of these slices (TS 24.501, 9.11.3.46).
+pub(crate) fn rejected_nssai(slices: &[(Slice, RejectedNssaiCause)]) -> Option<NasRejectedNssai> {
+    let elements: Vec<_> =
+        slices.iter().take(8).map(|(slice, cause)| (*cause, slice.to_nas())).collect();
+    let entries: Vec<_> = elements.iter().map(|(cause, slice)| (*cause, slice)).collect();
     if entries.is_empty() { None } else { NasRejectedNssai::from_entries(&entries).ok() }
 }
 
@@ -236,14 +257,21 @@ mod tests {
 
     #[test]
     fn unsupported_slices_are_rejected() {
-        let subscribed = Subscribed { default: slices(&[1]), all: slices(&[1, 2, 3]) };
-        let there = |slice: &Slice| slice.sst != 3;
-        let selected = select(slices(&[2, 3]), &subscribed, Some(&slices(&[2, 3, 9])), there);
+        let subscribed = Subscribed { default: slices(&[1]), all: slices(&[1, 2, 3, 4]) };
+        let (network, here) = (slices(&[1, 2, 3]), slices(&[1, 2]));
+        let select = |chosen: &[u8], requested: &[u8]| {
+            select(slices(chosen), &subscribed, Some(&slices(requested)), &network, &here)
+        };
+        let selected = select(&[2, 3], &[2, 3, 4, 9]);
         assert_eq!(selected.allowed, slices(&[2]));
-        assert_eq!(selected.rejected, slices(&[3, 9]));
-        assert_eq!(selected.configured, slices(&[1, 2]));
-        let selected = select(slices(&[1]), &subscribed, Some(&slices(&[1])), there);
+        let causes = selected.rejected.iter().map(|(slice, cause)| (slice.sst, *cause as u8));
+        assert_eq!(causes.collect::<Vec<_>>(), [(3, 1), (4, 0), (9, 0)]);
+        assert!(selected.is_limited_by_area());
+        // The UE requests slice 3 where it is available.
+        assert_eq!(selected.configured, slices(&[1, 2, 3]));
+        let selected = select(&[1], &[1]);
         assert_eq!(selected, Selected { allowed: slices(&[1]), ..Default::default() });
+        assert!(!select(&[1], &[1, 9]).is_limited_by_area());
     }
 
     #[test]
@@ -256,8 +284,11 @@ mod tests {
 
     #[test]
     fn a_rejected_nssai_is_encoded_with_its_cause() {
-        let rejected = rejected_nssai(&slices(&[9])).unwrap();
-        assert_eq!(hex::encode(&rejected.value), "1009");
+        use RejectedNssaiCause::{NotAvailableInPlmnOrSnpn, NotAvailableInRegistrationArea};
+        let (there, nowhere) = (Slice { sst: 2, sd: Some([0, 0, 7]) }, Slice::of_type(9));
+        let all = [(nowhere, NotAvailableInPlmnOrSnpn), (there, NotAvailableInRegistrationArea)];
+        let rejected = rejected_nssai(&all).unwrap();
+        assert_eq!(hex::encode(&rejected.value), "10094102000007");
         assert!(rejected_nssai(&[]).is_none());
     }
 }
