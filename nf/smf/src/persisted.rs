@@ -246,6 +246,7 @@ pub fn session(
             security: stored.protection,
             left_upf: stored.left_upf,
             is_return_scheduled: false,
+            is_accept_at_gnb: false,
         },
         // The AMF's timer ends a handover that was being prepared.
         mobility: Mobility { tac: stored.tac, ..Mobility::default() },

@@ -1,4 +1,5 @@
 //! Events for the task of a session.
+use martlet_nas::GsmCause;
 use martlet_pfcp::SessionReportRequest;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Multipart, Problem};
@@ -56,6 +57,8 @@ pub enum SessionEvent {
     SecurityNotEnforced,
     /// The gNB has not set up these QoS flows.
     FlowsNotSetUp(Box<[u8]>),
+    /// The gNB has not set a new session up, whose accept the UE does not have.
+    RefusedByGnb(GsmCause),
     /// Another SMF of the set has taken the session over.
     TakenOver,
     /// The user plane was lost outside of an event. The session is released.

@@ -111,6 +111,9 @@ pub struct UserPlane {
     pub left_upf: Option<SocketAddr>,
     /// The return to that UPF is scheduled.
     pub is_return_scheduled: bool,
+    /// The gNB has the accept of the establishment, and passes it to the UE if it sets the session
+    /// up.
+    pub is_accept_at_gnb: bool,
 }
 
 impl UserPlane {

@@ -4,7 +4,7 @@ mod update_sm_context;
 
 use crate::procedures::branching::{anchor_relocation, intermediate_upf};
 use crate::procedures::charging::quota_management;
-use crate::procedures::establishment::pdu_session_establishment::Establishment;
+use crate::procedures::establishment::pdu_session_establishment::{self, Establishment};
 use crate::procedures::handover::forwarding_release;
 use crate::procedures::modification::network_requested_modification;
 use crate::procedures::release::{orphaned_session_release, pdu_session_release};
@@ -161,6 +161,11 @@ impl Session {
             SessionEvent::SecurityNotEnforced => {
                 let cause = GsmCause::RequestRejectedUnspecified;
                 return pdu_session_release::by_network(self, cause).await;
+            }
+            // TS 23.502, 4.3.2.2.1, step 15.
+            SessionEvent::RefusedByGnb(cause) => {
+                pdu_session_establishment::refused_by_gnb(self, cause).await;
+                return false;
             }
             SessionEvent::PolicyDecision(decision) => {
                 network_requested_modification::by_policy(self, *decision).await;

@@ -41,6 +41,8 @@ async fn dispatch(
     body: Multipart<SmContextUpdateData>,
 ) -> (UpdateResponse, bool) {
     let data = &body.json;
+    // Only the first update can be the gNB's response to the establishment.
+    let is_new = std::mem::take(&mut session.user_plane.is_accept_at_gnb);
     anchor_relocation::update_location(session, data.ue_location.as_ref());
     if let Some(charging) = &mut session.charging {
         charging.state.access.update(data);
@@ -64,6 +66,9 @@ async fn dispatch(
         return (n2_handover::run(session, state, kind.zip(n2), target).await, true);
     }
     let response = match (n2, kind, &data.up_cnx_state) {
+        (Some(info), Some(N2SmInfoType::PduResSetupFail), _) => {
+            up_connection_activation::failure(session, &info, is_new).await
+        }
         (Some(info), Some(kind), _) => handle_gnb_information(session, &kind, &info).await,
         (_, _, Some(UpCnxState::Deactivated)) => up_connection_deactivation::by_amf(session).await,
         (_, _, Some(UpCnxState::Activating)) => up_connection_activation::request(session),
@@ -145,7 +150,6 @@ async fn handle_gnb_information(
 ) -> UpdateResponse {
     match kind {
         N2SmInfoType::PduResSetupRsp => up_connection_activation::response(session, info).await,
-        N2SmInfoType::PduResSetupFail => up_connection_activation::failure(session, info).await,
         N2SmInfoType::PduResModInd => resource_modify_indication::run(session, info).await,
         N2SmInfoType::PduResNty => resource_notify::run(session, info),
         N2SmInfoType::PduResNtyRel | N2SmInfoType::PathSwitchSetupFail => {

@@ -1,4 +1,5 @@
 //! The user plane security policy (TS 33.501, 6.6; TS 23.502, 4.3.2.2.1 and 4.9.1; TS 33.515).
+use crate::registration::rejection::refused;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::transfer::{Protection, SecurityOutcome, UserPlaneSecurity};
@@ -6,6 +7,9 @@ use martlet_ran::{Gnb, Ue, XnHandoverPlan};
 use martlet_store::UpProtection::{NotNeeded, Preferred, Required};
 use martlet_store::{UpProtection, UpSecurityPolicy};
 use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, metric, reaches};
+
+/// 5GSM cause "request rejected, unspecified".
+const REQUEST_REJECTED: u8 = 31;
 
 fn policy(integrity: UpProtection, ciphering: UpProtection) -> Option<UpSecurityPolicy> {
     Some(UpSecurityPolicy { integrity, ciphering })
@@ -69,8 +73,8 @@ fn gnb_without_protection_skips_preferred_and_rejects_required() {
         reaches(&preferred, 1, GATEWAY).await?;
         let required = weak.new_ue(core.ue_config(2))?;
         required.register().await?;
-        // The UE may have received the accept before the gNB rejected the session: it is released.
-        let _ = required.establish_pdu_session(internet()).await;
+        // The gNB does not pass the accept to the UE, whose request is rejected.
+        refused(required.establish_pdu_session(internet()).await, REQUEST_REJECTED)?;
         core.until("the session is released", |counts| counts.sessions == 1).await?;
         eventually(
             "the UE has no session",

@@ -19,7 +19,7 @@ use crate::limits::LimitPermits;
 use crate::n4::N4Error;
 use crate::procedures::branching::anchor_relocation::tracking_area;
 use crate::procedures::charging::charging_session::{self, ChargingError};
-use crate::procedures::n1_n2_transfer::{N1, reference, setup_request, transfer};
+use crate::procedures::n1_n2_transfer::{N1, is_initiated, reference, setup_request, transfer};
 use crate::procedures::policy::sm_policy_association::{self, AccessInfo};
 use crate::procedures::release::pdu_session_release;
 use crate::procedures::subscription::{sm_subscription_data, smf_registration};
@@ -538,6 +538,17 @@ async fn set_up(
     let n1 = n1.ok_or(SetUpError::Encoding)?;
     let n2 = setup_request(session).ok_or(SetUpError::Encoding)?;
     let n2 = (NgapIeType::PduResSetupReq, n2);
-    transfer(session, Some(n1), Some(n2)).await.map_err(SetUpError::Amf)?;
+    let reply = transfer(session, Some(n1), Some(n2)).await.map_err(SetUpError::Amf)?;
+    // An idle UE is paged, and gets the accept without the gNB's resources.
+    session.user_plane.is_accept_at_gnb = is_initiated(Ok(reply));
     Ok(())
+}
+
+/// The gNB has not set a new session up, and so has not passed the accept to the UE (step 15):
+/// rejects the UE's request, and releases the session.
+pub async fn refused_by_gnb(session: &mut Session, cause: GsmCause) {
+    let back_off = session.smf.config.back_off_s;
+    let reject = n1::reject(session.id, session.pti, cause, back_off);
+    let _ = transfer(session, Some(reject), None).await;
+    pdu_session_release::finish(session, true).await;
 }

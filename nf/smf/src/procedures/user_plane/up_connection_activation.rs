@@ -18,6 +18,7 @@ use crate::procedures::n1_n2_transfer::{
 use crate::session::Session;
 use crate::session_event::{SessionEvent, UpdateResponse};
 use bytes::Bytes;
+use martlet_nas::GsmCause;
 use martlet_ngap::transfer::{SetupResponse, SetupUnsuccessful};
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdatedData, UpCnxState};
@@ -62,8 +63,8 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
 }
 
 /// PDU Session Resource Setup failed: the gNB has no resources, or cannot enforce the security
-/// policy.
-pub async fn failure(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
+/// policy. `is_new`: the UE does not have the session yet.
+pub async fn failure(session: &mut Session, bytes: &Bytes, is_new: bool) -> UpdateResponse {
     if let Some(suppressed) = martlet_log_limit::line("no_resources", &session.supi) {
         tracing::warn!(
             supi = %session.supi, session = session.id, suppressed,
@@ -72,7 +73,15 @@ pub async fn failure(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     }
     metrics::procedure("up_activation", "refused by gNB", Instant::now());
     session.user_plane.connection.deactivate();
-    if SetupUnsuccessful::decode(bytes).is_ok_and(|failure| is_not_possible(&failure.cause)) {
+    let is_unprotected =
+        SetupUnsuccessful::decode(bytes).is_ok_and(|failure| is_not_possible(&failure.cause));
+    if is_new {
+        let cause = match is_unprotected {
+            true => GsmCause::RequestRejectedUnspecified,
+            false => GsmCause::InsufficientResources,
+        };
+        session.send_to_self(SessionEvent::RefusedByGnb(cause));
+    } else if is_unprotected {
         session.send_to_self(SessionEvent::SecurityNotEnforced);
     }
     // The next packet is reported again.

@@ -16,7 +16,7 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
     // Reconfiguration, and its completion.
     ue.downlink_radio(1).await;
     ue.uplink_radio(1).await;
-    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    let (mut done, mut failed, mut set_up_psis) = (Vec::new(), Vec::new(), Vec::new());
     for item in &sessions.0 {
         let psi = item.pdu_session_id.0;
         // An existing session is not set up again (8.2.1.4).
@@ -28,6 +28,7 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         };
         match outcome {
             Outcome::Done(transfer) => {
+                set_up_psis.push(psi);
                 done.push(PDUSessionResourceSetupItemSURes::new(
                     item.pdu_session_id,
                     transfer.into(),
@@ -70,7 +71,8 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
     if let Some(nas) = nas {
         ue.nas_received(&nas.0);
     }
-    for item in &sessions.0 {
+    // The NAS message of a session that is not set up is not passed on (8.2.1.2).
+    for item in sessions.0.iter().filter(|item| set_up_psis.contains(&item.pdu_session_id.0)) {
         if let Some(nas) = &item.pdu_session_nas_pdu {
             ue.nas_received(&nas.0);
         }

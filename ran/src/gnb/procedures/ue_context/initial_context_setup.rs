@@ -29,12 +29,13 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
     // Security mode command and its completion, the reconfiguration, and its completion.
     ue.downlink_radio(3).await;
     ue.uplink_radio(1).await;
-    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    let (mut done, mut failed, mut set_up_psis) = (Vec::new(), Vec::new(), Vec::new());
     let items = sessions.map(|list| list.0).unwrap_or_default();
     for item in &items {
         match set_up(ue, item.pdu_session_id.0, &item.pdu_session_resource_setup_request_transfer)?
         {
             Outcome::Done(transfer) => {
+                set_up_psis.push(item.pdu_session_id.0);
                 done.push(PDUSessionResourceSetupItemCxtRes::new(
                     item.pdu_session_id,
                     transfer.into(),
@@ -83,7 +84,8 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
     if let Some(nas) = nas {
         ue.nas_received(&nas.0);
     }
-    for item in &items {
+    // The NAS message of a session that is not set up is not passed on (8.3.1.2).
+    for item in items.iter().filter(|item| set_up_psis.contains(&item.pdu_session_id.0)) {
         if let Some(nas) = &item.nas_pdu {
             ue.nas_received(&nas.0);
         }
