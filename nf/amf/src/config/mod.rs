@@ -40,6 +40,9 @@ pub struct AmfConfig {
     pub security: SecurityConfig,
     /// Network name that UEs display.
     pub network_name: NetworkNameConfig,
+    /// Indication of IMS voice over PS sessions (TS 24.501, 9.11.3.5). Without it a voice-centric
+    /// UE leaves NR (4.3.2), and some establish no PDU session.
+    pub ims_voice: bool,
     /// NAS and NGAP timers.
     pub timers: TimersConfig,
     /// Limits.
@@ -211,6 +214,7 @@ impl Default for AmfConfig {
             n2: N2Config::default(),
             security: SecurityConfig::default(),
             network_name: NetworkNameConfig::default(),
+            ims_voice: true,
             timers: TimersConfig::default(),
             limits: LimitsConfig::default(),
             concurrency: ConcurrencyConfig::default(),

@@ -131,12 +131,10 @@ fn message(
     if !slices.configured.is_empty() {
         accept.set_configured_nssai(identifiers::nssai(&slices.configured)?);
     }
-    // No IMS voice, no emergency services; LCS-UPP if the UE supports it.
-    let features = match ue.positioning.lcs_upp {
-        true => NasFGsNetworkFeatureSupport::new(vec![0; 4]).with_lcs_upp(true),
-        false => NasFGsNetworkFeatureSupport::new(vec![0, 0]),
-    };
-    accept.set_fgs_network_feature_support(features);
+    accept.set_fgs_network_feature_support(network_features(
+        ue.amf.config.ims_voice,
+        ue.positioning.lcs_upp,
+    ));
     let has_ended = reactivation.is_some_and(|activation| activation.has_ended);
     if request.pdu_session_status.is_some() || has_ended {
         let sessions: Vec<u8> = ue.sessions.keys().copied().collect();
@@ -164,4 +162,27 @@ fn message(
         accept.set_equivalent_plmns(plmns);
     }
     Ok(accept)
+}
+
+/// No emergency services; LCS-UPP if the UE supports it (TS 24.501, 9.11.3.5).
+fn network_features(ims_voice: bool, lcs_upp: bool) -> NasFGsNetworkFeatureSupport {
+    let features = match lcs_upp {
+        true => NasFGsNetworkFeatureSupport::new(vec![0; 4]).with_lcs_upp(true),
+        false => NasFGsNetworkFeatureSupport::new(vec![0, 0]),
+    };
+    features.with_ims_vops_3gpp(ims_voice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ims_voice_is_indicated_with_and_without_other_features() {
+        let features = |ims_voice, lcs_upp| network_features(ims_voice, lcs_upp).value.to_vec();
+        assert_eq!(features(true, false), [1, 0]);
+        assert_eq!(features(false, false), [0, 0]);
+        assert_eq!((features(true, true).len(), features(true, true)[0]), (4, 1));
+        assert!(network_features(true, true).lcs_upp() && !network_features(true, false).lcs_upp());
+    }
 }

@@ -92,7 +92,10 @@ pub(crate) fn register(ue: &Ue, initial: bool) -> Result<Registering, Stop> {
     );
     registration.initial_registration_ind = Some(initial);
     registration.pei = ue.identity.pei.clone();
-    registration.ims_vo_ps = Some(ImsVoPs::HomogeneousNonSupport);
+    registration.ims_vo_ps = Some(match ue.amf.config.ims_voice {
+        true => ImsVoPs::HomogeneousSupport,
+        false => ImsVoPs::HomogeneousNonSupport,
+    });
     registration.registration_time = Some(DateTime::now());
     registration.supi = Some(supi.clone());
     let amf = ue.amf.clone();
