@@ -121,8 +121,9 @@ async fn establish(
         return Err(GmmCause::MaximumNumberOfPduSessionsReached.into());
     }
     let requested = transport.s_nssai.as_ref().map(|slice| slice.parse().as_ref().map(Slice::from));
-    let (slice, subscribed) = slice(ue, requested)?;
     let asked = transport.dnn.as_ref().map(|dnn| dnn.as_string());
+    let asked = asked.map(|text| text.and_then(|text| text.parse::<Dnn>().ok()));
+    let (slice, subscribed) = slice(ue, requested, asked.as_ref().and_then(Option::as_ref))?;
     let dnn = dnn(ue, &subscribed, asked)?;
     let smf = ue.amf.smf(&ue.label(), slice_to_sbi(slice), &dnn).await.map_err(|problem| {
         if let Some(suppressed) = martlet_log_limit::line("smf_discovery", ue.label()) {
@@ -157,23 +158,49 @@ async fn establish(
     Ok(Session { number, slice, dnn, context, state, is_unannounced: false })
 }
 
-/// The requested slice if it is allowed, else the first allowed one.
-fn slice(ue: &Ue, requested: Option<Option<Slice>>) -> Result<(Slice, Slice), NotEstablished> {
+/// The requested slice if it is allowed; without a request, the allowed slice that [`select`]
+/// finds.
+fn slice(
+    ue: &Ue,
+    requested: Option<Option<Slice>>,
+    dnn: Option<&Dnn>,
+) -> Result<(Slice, Slice), NotEstablished> {
+    let allowed = &ue.registration.allowed;
     let slice = match requested {
         // A malformed IE is treated as absent (TS 24.501, 7.7.1).
-        Some(Some(slice)) => ue.registration.allowed.contains(&slice).then_some(slice),
-        _ => ue.registration.allowed.first().copied(),
+        Some(Some(slice)) => allowed.contains(&slice).then_some(slice),
+        _ => ue.registration.subscription.as_ref().and_then(|subscription| {
+            let nssai = subscription.access.nssai.iter();
+            let default = nssai.flat_map(|nssai| &nssai.default_single_nssais);
+            let default: Vec<_> = default.map(slice_from_sbi).collect();
+            select(allowed, &default, &subscription.smf_selection, dnn)
+        }),
     };
     let slice = slice.ok_or(NotEstablished::from(GmmCause::PayloadWasNotForwarded))?;
     // No roaming: the home network slice is the same.
     Ok((slice, slice))
 }
 
+/// The allowed slice of a session whose UE requests none: one with the requested DNN, and of these
+/// one that is subscribed as default (TS 23.501, 5.15.5.3; TS 24.501, 5.4.5.2.3).
+fn select(
+    allowed: &[Slice],
+    default: &[Slice],
+    data: &SmfSelectionSubscriptionData,
+    dnn: Option<&Dnn>,
+) -> Option<Slice> {
+    let has_dnn = |slice: Slice| match dnn {
+        Some(dnn) => is_subscribed(data, slice, dnn),
+        None => default_dnn(data, slice).is_some(),
+    };
+    let order = |slice: &Slice| (!has_dnn(*slice), !default.contains(slice));
+    allowed.iter().copied().min_by_key(order)
+}
+
 /// The requested DNN if it is subscribed in the slice, else the default one (TS 23.501, 5.6.1).
-fn dnn(ue: &Ue, slice: &Slice, asked: Option<Option<String>>) -> Result<Dnn, NotEstablished> {
+fn dnn(ue: &Ue, slice: &Slice, asked: Option<Option<Dnn>>) -> Result<Dnn, NotEstablished> {
     let unknown = NotEstablished::from(GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice);
     let Some(subscription) = &ue.registration.subscription else { return Err(unknown) };
-    let asked = asked.map(|text| text.and_then(|text| text.parse::<Dnn>().ok()));
     let chosen = match asked {
         None => default_dnn(&subscription.smf_selection, *slice),
         Some(asked) => asked.filter(|dnn| is_subscribed(&subscription.smf_selection, *slice, dnn)),
@@ -279,6 +306,29 @@ mod tests {
 
     fn data(json: &str) -> SmfSelectionSubscriptionData {
         serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn without_a_requested_slice_the_dnn_selects_one() {
+        let data = data(
+            r#"{"subscribedSnssaiInfos": {
+                "1": {"dnnInfos": [{"dnn": "internet"}]},
+                "2": {"dnnInfos": [{"dnn": "ims"}, {"dnn": "internet"}]},
+                "3": {"dnnInfos": [{"dnn": "ims"}]}
+            }}"#,
+        );
+        let [one, two, three] = [1, 2, 3].map(Slice::of_type);
+        let select = |allowed: &[Slice], dnn: Option<&str>| {
+            let dnn = dnn.map(|text| text.parse::<Dnn>().unwrap());
+            select(allowed, &[one], &data, dnn.as_ref())
+        };
+        assert_eq!(select(&[one, two, three], Some("IMS")), Some(two));
+        assert_eq!(select(&[two, one], Some("internet")), Some(one));
+        assert_eq!(select(&[three, two], Some("internet")), Some(two));
+        assert_eq!(select(&[two, one], None), Some(one));
+        // The default slice, in which the DNN is rejected.
+        assert_eq!(select(&[two, one], Some("other")), Some(one));
+        assert_eq!(select(&[], None), None);
     }
 
     #[test]
