@@ -2,6 +2,7 @@
 use super::core::{Core, ue};
 use super::smf::Behaviour;
 use crate::procedures::registration::ue_context_transfer::ReceivedContext;
+use crate::procedures::session::user_plane_activation;
 use crate::ue::{Event, Ue as UeContext, UeHandle};
 use bytes::Bytes;
 use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
@@ -157,6 +158,17 @@ async fn sessions_that_no_new_context_waits_for_are_released() {
     core.amf.find("imsi-001010000000001").unwrap().send(Event::Replaced(answer)).unwrap();
     core.smf.wait_for("release 1").await;
     assert_eq!(core.smf.sessions(), 0);
+}
+
+#[tokio::test]
+async fn uplink_data_of_a_session_that_the_amf_does_not_have_reports_its_end() {
+    let core = Core::start().await;
+    let (sender, inbox) = martlet_event_queue::bounded(8);
+    let handle = UeHandle { number: core.amf.tables.next_number(), sender };
+    let mut context = UeContext::new(core.amf.clone(), handle, inbox, false);
+    assert!(!user_plane_activation::request(&mut context, &[]).await.has_ended);
+    let activation = user_plane_activation::request(&mut context, &[1]).await;
+    assert!(activation.has_ended && activation.sessions.is_empty());
 }
 
 #[tokio::test]

@@ -23,8 +23,8 @@ pub(crate) struct Activation {
     pub sessions: Vec<SessionToSetUp>,
     /// Sessions without a user plane, and why (TS 24.501, 9.11.3.43).
     pub failed: Vec<(u8, GmmCause)>,
-    /// Whether a session has ended: the SMF does not have it. The UE learns it from the PDU session
-    /// status.
+    /// Whether a session has ended: AMF or SMF do not have it. The UE learns it from the PDU
+    /// session status.
     pub has_ended: bool,
 }
 
@@ -57,7 +57,9 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
         ue.update_session(*psi, change.into())
     });
     let answers = join_all(requests).await;
-    let mut activation = Activation::default();
+    // Such a session was released while the UE was idle. Not each UE reports its sessions.
+    let has_ended = sessions.iter().any(|psi| !ue.sessions.contains_key(psi));
+    let mut activation = Activation { has_ended, ..Activation::default() };
     for (psi, answer) in known.into_iter().zip(answers) {
         match answer.and_then(transfer) {
             Ok(transfer) => {
