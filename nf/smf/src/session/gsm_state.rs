@@ -11,6 +11,7 @@
 //!                                 INACTIVE PENDING
 //! ```
 use crate::qos_flows::Flow;
+use martlet_nas::GsmCause;
 
 /// A modification that the UE has not answered.
 pub struct PendingModification {
@@ -36,6 +37,8 @@ pub enum GsmState {
     ModificationPending(PendingModification),
     /// PDU SESSION INACTIVE PENDING: the UE has to answer a release command (T3592).
     InactivePending {
+        /// The cause in the release command, which its retransmissions have, too.
+        cause: GsmCause,
         /// Release commands that were sent.
         transmissions: u8,
     },
@@ -71,15 +74,15 @@ impl GsmState {
     }
 
     /// The first release command is sent. A pending modification is aborted.
-    pub fn begin_release(&mut self) {
+    pub fn begin_release(&mut self, cause: GsmCause) {
         if !self.is_releasing() {
-            *self = GsmState::InactivePending { transmissions: 1 };
+            *self = GsmState::InactivePending { cause, transmissions: 1 };
         }
     }
 
     /// A release command is sent again.
     pub fn retransmit_release(&mut self) {
-        if let GsmState::InactivePending { transmissions } = self {
+        if let GsmState::InactivePending { transmissions, .. } = self {
             *transmissions += 1;
         }
     }
@@ -102,11 +105,11 @@ impl GsmState {
         matches!(self, GsmState::InactivePending { .. })
     }
 
-    /// Release commands that were sent.
-    pub fn release_transmissions(&self) -> u8 {
+    /// The cause of the release, and the number of release commands that were sent.
+    pub fn release(&self) -> Option<(GsmCause, u8)> {
         match self {
-            GsmState::InactivePending { transmissions } => *transmissions,
-            _ => 0,
+            GsmState::InactivePending { cause, transmissions } => Some((*cause, *transmissions)),
+            _ => None,
         }
     }
 }
@@ -133,12 +136,14 @@ mod tests {
     fn a_release_aborts_a_modification_and_is_not_undone() {
         let mut state = GsmState::Active;
         state.begin_modification(modification());
-        state.begin_release();
+        assert_eq!(state.release(), None);
+        state.begin_release(GsmCause::ReactivationRequested);
         state.begin_modification(modification());
         state.activate();
         state.retransmit_release();
-        assert_eq!((state.is_releasing(), state.release_transmissions()), (true, 2));
-        state.begin_release();
-        assert_eq!(state.release_transmissions(), 2);
+        assert_eq!(state.release(), Some((GsmCause::ReactivationRequested, 2)));
+        // Its cause is that of the first command.
+        state.begin_release(GsmCause::RegularDeactivation);
+        assert_eq!(state.release(), Some((GsmCause::ReactivationRequested, 2)));
     }
 }

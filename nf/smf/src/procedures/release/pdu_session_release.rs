@@ -48,9 +48,10 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> UpdateResponse {
         return n1_response(n1::release_reject(session.id, pti, GsmCause::InvalidPtiValue));
     }
     session.pti = pti;
-    session.gsm.begin_release();
+    let cause = GsmCause::RegularDeactivation;
+    session.gsm.begin_release(cause);
     release_user_plane(session).await;
-    let n1 = n1::release_command(session.id, pti, GsmCause::RegularDeactivation);
+    let n1 = n1::release_command(session.id, pti, cause);
     let mut data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
     // The AMF knows whether the gNB has resources: its setup response may be in flight.
     session.user_plane.connection.deactivate();
@@ -68,7 +69,7 @@ pub async fn by_network(session: &mut Session, cause: GsmCause) -> bool {
         return true;
     }
     session.pti = 0;
-    session.gsm.begin_release();
+    session.gsm.begin_release(cause);
     release_user_plane(session).await;
     session.user_plane.connection.deactivate();
     let command = n1::release_command(session.id, 0, cause);
@@ -87,9 +88,10 @@ pub async fn by_network(session: &mut Session, cause: GsmCause) -> bool {
 /// transmission the session is released without the UE, which learns so from the next PDU session
 /// status. Returns `false` if the session has ended.
 pub async fn retransmit_command(session: &mut Session) -> bool {
-    let mut is_sent = session.gsm.release_transmissions() < MAX_TRANSMISSIONS;
-    if is_sent {
-        let command = n1::release_command(session.id, session.pti, GsmCause::RegularDeactivation);
+    let release = session.gsm.release();
+    let mut is_sent = false;
+    if let Some((cause, _)) = release.filter(|(_, sent)| *sent < MAX_TRANSMISSIONS) {
+        let command = n1::release_command(session.id, session.pti, cause);
         let mut body = transfer_body(session, Some(command), None);
         // An idle UE is not paged (TS 23.502, 4.3.4.2, step 3b).
         body.json.skip_ind = Some(true);
