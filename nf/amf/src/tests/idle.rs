@@ -60,6 +60,27 @@ async fn a_ue_with_data_gets_its_user_plane_back() {
 }
 
 #[tokio::test]
+async fn a_session_without_user_plane_is_modified_and_released_without_its_gnb() {
+    use martlet_nas::{GsmCause, Nas5gsMessage, NasFGsmCause, NasPduSessionReleaseCommand};
+    use martlet_ngap::transfer::{Ambr, ModifyRequest};
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+    ue_1.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
+    let ambr = Some(Ambr { downlink: 5, uplink: 5 });
+    let change = ModifyRequest { ambr, ..Default::default() };
+    let n2 = Some((NgapIeType::PduResModReq, change.encode().unwrap()));
+    core.smf.transfer(SUPI, 1, None, n2).await.unwrap();
+    let cause = NasFGsmCause::from_cause(GsmCause::RegularDeactivation);
+    let command = Nas5gsMessage::new_5gsm(NasPduSessionReleaseCommand::new(cause), 1, 0);
+    let n2 = Some((NgapIeType::PduResRelCmd, super::smf::release_command()));
+    core.smf.transfer(SUPI, 1, Some(command.encode().unwrap()), n2).await.unwrap();
+    let requests = core.smf.wait_for("update 1 release complete").await;
+    assert_eq!(requests, ["update 1 release complete"]);
+    assert!(ue_1.status().await.unwrap().sessions.is_empty());
+}
+
+#[tokio::test]
 async fn a_session_that_the_smf_does_not_have_ends_with_the_service_request_or_registration() {
     use martlet_ran::ue::RegistrationType;
     for registers in [false, true] {

@@ -262,20 +262,26 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
             None => Ok(()),
         };
     };
-    let skip_setup =
-        ue.sessions.get(&session).is_none_or(|known| known.state != SessionState::Deactivated);
-    if kind == NgapIeType::PduResSetupReq && skip_setup {
+    let state = ue.sessions.get(&session).map(|known| known.state);
+    let is_needless = match kind {
         // The UE has activated the user plane meanwhile, and the gNB would reject a second setup
         // (TS 38.413, 8.2.1.4); or the session is being released.
-        tracing::debug!(
-            supi = ue.label(),
-            session,
-            "session setup skipped: already active or being released"
-        );
-        return match &transfer.n1 {
-            Some(n1) => dl_nas_transport::downlink(ue, psi, n1).await,
-            None => Ok(()),
-        };
+        NgapIeType::PduResSetupReq => state != Some(SessionState::Deactivated),
+        // A gNB without resources for the session has nothing to modify or release.
+        NgapIeType::PduResModReq | NgapIeType::PduResRelCmd => {
+            !state.is_some_and(SessionState::is_active)
+        }
+        _ => false,
+    };
+    if is_needless {
+        tracing::debug!(supi = ue.label(), session, %kind, ?state, "N2 information not sent");
+        let Some(n1) = &transfer.n1 else { return Ok(()) };
+        if kind == NgapIeType::PduResRelCmd
+            && let Some(known) = ue.sessions.get_mut(&session)
+        {
+            known.state.begin_release();
+        }
+        return dl_nas_transport::downlink(ue, psi, n1).await;
     }
     let nas = match &transfer.n1 {
         Some(n1) => Some(dl_nas_transport::protected_downlink(ue, psi, n1)?),
