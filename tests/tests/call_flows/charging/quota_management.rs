@@ -7,7 +7,10 @@ use martlet::core::Sbi;
 use martlet_ran::Ue;
 use martlet_ran::gnb::UeError;
 use martlet_ran::ue::SessionCause;
-use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, ping, reaches};
+use martlet_tests::{
+    GATEWAY, Impairments, LossyLink, SeparateUpf, TestCore, eventually, in_namespace, internet,
+    ping, reaches,
+};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -66,6 +69,45 @@ fn a_restarted_chf_requests_reauthorization() {
         core.query(&format!("charging/{SUPI}/2000000")).await?;
         let asked = || (core.sbi_record.calls("nsmf-callback ChargingNotify") > 0).then_some(());
         eventually("the CHF notifies the SMF", asked, String::new).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
+/// A reauthorization during an interruption of N4 is repeated, although the association stays.
+#[test]
+fn reauthorization_that_the_upf_does_not_answer_is_repeated() {
+    in_namespace(|| async {
+        let (near, far) = (Ipv4Addr::new(127, 0, 0, 42), Ipv4Addr::new(127, 0, 0, 43));
+        let _upf = SeparateUpf::start_with(|upf| {
+            upf.n4.allow = vec![format!("{far}/32").parse().expect("a network")];
+        })
+        .await?;
+        let link = LossyLink::between(near.into(), far.into(), SeparateUpf::n4(), 1)?;
+        let core = TestCore::start(Sbi::Http, |config| {
+            online(config);
+            SeparateUpf::replace_core_upf(config);
+            config.smf.upfs[0].n4 = (near, 8805).into();
+            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
+        })
+        .await?;
+        core.query(&format!("charging/{SUPI}/1000000")).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        let updates = || core.sbi_record.calls("nchf-convergedcharging Update");
+        let before = updates();
+        link.impair(Impairments { loss: 1.0, ..Impairments::default() });
+        core.query(&format!("charging/{SUPI}/2000000")).await?;
+        let notified = || (core.sbi_record.calls("nsmf-callback ChargingNotify") > 0).then_some(());
+        eventually("the CHF notifies the SMF", notified, String::new).await?;
+        // Both transmissions of the query time out.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        ensure!(updates() == before, "the UPF has answered");
+        link.impair(Impairments::default());
+        let repeated = || (updates() > before).then_some(());
+        eventually("the SMF requests quota", repeated, String::new).await?;
         reaches(&ue, 1, GATEWAY).await?;
         ue.deregister().await?;
         core.until_all_released().await
