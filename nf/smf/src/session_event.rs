@@ -53,6 +53,8 @@ pub enum SessionEvent {
     ForwardingTimeout,
     /// The UE's gNB does not reach the session's UPF.
     OutOfServiceArea,
+    /// The UPF did not answer a change of the downlink.
+    DownlinkUnchanged,
     /// The gNB cannot enforce the required user plane security.
     SecurityNotEnforced,
     /// The gNB has not set up these QoS flows.

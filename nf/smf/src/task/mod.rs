@@ -9,7 +9,8 @@ use crate::procedures::handover::forwarding_release;
 use crate::procedures::modification::network_requested_modification;
 use crate::procedures::release::{orphaned_session_release, pdu_session_release};
 use crate::procedures::user_plane::{
-    downlink_data_notification, restoration, upf_failover, upf_graceful_release, upf_return,
+    downlink_data_notification, n4_session_modification, restoration, upf_failover,
+    upf_graceful_release, upf_return,
 };
 use crate::session::{GsmState, Session};
 use crate::session_event::SessionEvent;
@@ -176,6 +177,9 @@ impl Session {
             SessionEvent::TransferFailed => downlink_data_notification::transfer_failed(self).await,
             SessionEvent::UpfRestarted(upf) => restoration::upf_restarted(self, *upf).await,
             SessionEvent::UpfReturned => upf_return::schedule(self),
+            SessionEvent::DownlinkUnchanged => {
+                n4_session_modification::modify_downlink_again(self).await;
+            }
             SessionEvent::ForwardingTimeout => forwarding_release::timeout(self).await,
             SessionEvent::OutOfServiceArea => intermediate_upf::follow_ue(self).await,
             // The session was dropped before, or is released after the event.

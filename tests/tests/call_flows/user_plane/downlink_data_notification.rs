@@ -4,7 +4,11 @@ use crate::connection::paging::{manual, receives, send};
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ran::ue::ServicePurpose;
-use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
+use martlet_tests::{
+    GATEWAY, Impairments, LossyLink, SeparateUpf, TestCore, eventually, in_namespace, reaches,
+};
+use std::net::Ipv4Addr;
+use std::time::Duration;
 
 #[test]
 fn buffered_packets_are_dropped_when_paging_fails() {
@@ -39,6 +43,44 @@ fn buffered_packets_are_dropped_when_paging_fails() {
     });
 }
 
+/// An AN release and a service request, each during an interruption of N4. Afterwards the UPF
+/// buffers, and forwards.
+#[test]
+fn downlink_is_changed_although_the_upf_did_not_answer_at_first() {
+    in_namespace(|| async {
+        let (near, far) = (Ipv4Addr::new(127, 0, 0, 44), Ipv4Addr::new(127, 0, 0, 45));
+        let upf = SeparateUpf::start_with(|upf| {
+            upf.n4.allow = vec![format!("{far}/32").parse().expect("a network")];
+        })
+        .await?;
+        let link = LossyLink::between(near.into(), far.into(), SeparateUpf::n4(), 1)?;
+        let core = TestCore::start(Sbi::Local, |config| {
+            SeparateUpf::replace_core_upf(config);
+            config.smf.upfs[0].n4 = (near, 8805).into();
+            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let ue = gnb.new_ue(manual(core.ue_config(1)))?;
+        core.register_with_session(&ue).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        link.impair(Impairments { loss: 1.0, ..Impairments::default() });
+        ue.release_to_idle().await?;
+        // Both transmissions time out.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let buffers = || (upf.status()["sessions"][0]["buffers"] == true).then_some(());
+        ensure!(buffers().is_none(), "the UPF has received the request");
+        link.impair(Impairments::default());
+        eventually("downlink is buffered", buffers, || upf.status().to_string()).await?;
+        link.impair(Impairments { loss: 1.0, ..Impairments::default() });
+        ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        ensure!(buffers().is_some(), "the UPF has received the request");
+        link.impair(Impairments::default());
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
 #[test]
 fn full_buffer_drops_and_counts_further_packets() {
     in_namespace(|| async {
@@ -56,10 +98,7 @@ fn full_buffer_drops_and_counts_further_packets() {
         two.wait_for_paging().await?;
         let full =
             || core.status("upf")["drops"]["buffer_full"].as_u64().filter(|count| *count == 5);
-        martlet_tests::eventually("five packets do not fit", full, || {
-            core.status("upf").to_string()
-        })
-        .await?;
+        eventually("five packets do not fit", full, || core.status("upf").to_string()).await?;
         two.service_request().await?;
         receives(&two, 1..=3).await?;
         send(&one, from, to, 9..=9).await?;

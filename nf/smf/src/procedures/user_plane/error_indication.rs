@@ -1,5 +1,5 @@
 //! GTP-U error indication of a gNB (TS 23.527, 5.3.2): the gNB has lost the session's N3 tunnel.
-use super::n4_session_modification::modify;
+use super::n4_session_modification::modify_downlink;
 use crate::n4::buffer;
 use crate::session::Session;
 
@@ -14,5 +14,5 @@ pub async fn run(session: &mut Session) {
             "N3 tunnel lost by gNB"
         );
     }
-    let _ = modify(session, buffer()).await;
+    let _ = modify_downlink(session, buffer()).await;
 }

@@ -8,7 +8,7 @@
 //!  |-- N2: setup response --------------->|-- N4: forward downlink -->|  response
 //!  |-- N2: setup failure ---------------->|-- N4: drop and buffer --->|  failure
 //! ```
-use super::n4_session_modification::modify;
+use super::n4_session_modification::modify_downlink;
 use super::up_security_enforcement::{check_outcome, is_not_possible};
 use crate::metrics;
 use crate::n4::{drop_and_buffer, forward_to_gnb};
@@ -45,7 +45,7 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     check_outcome(session, response.security);
     let gnb = session.gnb_tunnel(&response.downlink.tunnel);
     session.user_plane.connection.activate(gnb);
-    if let Err(error) = modify(session, forward_to_gnb(gnb.0, gnb.1)).await {
+    if let Err(error) = modify_downlink(session, forward_to_gnb(gnb.0, gnb.1)).await {
         session.user_plane.connection.deactivate();
         return Err(peer_not_responding(error));
     }
@@ -85,6 +85,6 @@ pub async fn failure(session: &mut Session, bytes: &Bytes, is_new: bool) -> Upda
         session.send_to_self(SessionEvent::SecurityNotEnforced);
     }
     // The next packet is reported again.
-    let _ = modify(session, drop_and_buffer()).await;
+    let _ = modify_downlink(session, drop_and_buffer()).await;
     connection_state(UpCnxState::Deactivated)
 }
