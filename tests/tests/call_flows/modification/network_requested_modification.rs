@@ -191,3 +191,37 @@ fn rejected_modification_is_reverted_and_reported() {
         core.sbi_record.check(&["npcf-smpolicycontrol UpdateSMPolicy"]).await
     });
 }
+
+/// TS 29.512, 4.2.4.15: the UPF has no room for a flow. The session keeps its QoS, and the PCF
+/// learns that its rule is not enforced.
+#[test]
+fn modification_that_the_upf_rejects_is_reported() {
+    in_namespace(|| async {
+        let supi = "imsi-001010000000001";
+        // Room for the default flow and one other.
+        let core = TestCore::start(Sbi::Http, |config| config.upf.rules.pdrs = 4).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        let policy = |flows| martlet_pcf::PcfConfig { flows, ..core.config().pcf.clone() };
+        let reports = || core.sbi_record.calls("npcf-smpolicycontrol UpdateSMPolicy");
+        let before = reports();
+        let video = FlowConfig {
+            name: "video".into(),
+            five_qi: 7,
+            guaranteed_uplink: None,
+            guaranteed_downlink: None,
+            ..voice(supi)
+        };
+        core.reload("pcf", policy(vec![voice(supi), video]))?;
+        let reported = || (reports() > before).then_some(());
+        eventually("the PCF has a rule report", reported, || reports().to_string()).await?;
+        let now = session(&ue, 1).await?;
+        ensure!(now.flows == [(1, 9)], "{now:?}");
+        // The next change is compared with what UE and UPF have.
+        core.reload("pcf", policy(Vec::new()))?;
+        core.reload("pcf", policy(vec![voice(supi)]))?;
+        until(&ue, 1, "the UE has the flow", |session| session.flows == [(1, 9), (2, 1)]).await?;
+        reaches(&ue, 1, GATEWAY).await
+    });
+}

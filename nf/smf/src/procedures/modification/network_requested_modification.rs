@@ -64,9 +64,11 @@ pub async fn by_policy(session: &mut Session, decision: SmPolicyDecision) {
     enforce(session, before).await;
 }
 
-/// Enforces the session's QoS, which has changed, at UPF, gNB and UE.
+/// Enforces the session's QoS, which has changed, at UPF, gNB and UE. If the UPF does not accept
+/// it, the session keeps its earlier QoS, and the PCF learns which rules are not enforced.
 pub async fn enforce(session: &mut Session, before: SessionQos) {
     let started = Instant::now();
+    let earlier = before.clone();
     let outcome = send_commands(session, before).await;
     let result = if outcome.is_ok() { "ok" } else { "failed" };
     metrics::procedure("pdu_session_modification", result, started);
@@ -74,6 +76,10 @@ pub async fn enforce(session: &mut Session, before: SessionQos) {
         tracing::warn!(
             supi = %session.supi, session = session.id, %error, "policy not enforced"
         );
+        // The rules remain as decided: the next decision is bound to flows with all of them.
+        let earlier = SessionQos { rules: session.qos.rules.clone(), ..earlier };
+        let rejected = std::mem::replace(&mut session.qos, earlier).flows;
+        report_rejected_rules(session, &rejected).await;
     }
 }
 
