@@ -57,7 +57,7 @@ pub enum SessionEvent {
     DownlinkUnchanged,
     /// The gNB cannot enforce the required user plane security.
     SecurityNotEnforced,
-    /// The gNB has not set up these QoS flows.
+    /// The gNB has not set up these QoS flows, or has released them.
     FlowsNotSetUp(Box<[u8]>),
     /// The gNB has not set a new session up, whose accept the UE does not have.
     RefusedByGnb(GsmCause),

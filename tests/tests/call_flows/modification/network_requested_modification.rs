@@ -1,8 +1,12 @@
 //! PDU session modification by the network (TS 23.502, 4.3.3.2; TS 24.501, 6.3.2).
+use crate::n2::ue_ngap_ids;
 use crate::session::{session, until};
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::{GsmCause, Nas5gsMessage, NasFGsmCause, NasPduSessionModificationCommandReject};
+use martlet_ngap::build_ngap;
+use martlet_ngap::ngap::*;
+use martlet_ngap::transfer::{FailedFlow, Notify};
 use martlet_pcf::FlowConfig;
 use martlet_ran::ue::{Event, ServicePurpose};
 use martlet_ran::{Gnb, Ue, UeEvent, XnHandoverPlan};
@@ -223,5 +227,48 @@ fn modification_that_the_upf_rejects_is_reported() {
         core.reload("pcf", policy(vec![voice(supi)]))?;
         until(&ue, 1, "the UE has the flow", |session| session.flows == [(1, 9), (2, 1)]).await?;
         reaches(&ue, 1, GATEWAY).await
+    });
+}
+
+/// TS 38.413, 8.2.4: the gNB releases a flow. It ends at UPF and UE, and the PCF learns that its
+/// rule is not enforced (TS 29.512, 4.2.4.15).
+#[test]
+fn flow_that_a_gnb_releases_is_removed_and_reported() {
+    in_namespace(|| async {
+        let supi = "imsi-001010000000001";
+        let core =
+            TestCore::start(Sbi::Http, |config| config.pcf.flows = vec![voice(supi)]).await?;
+        let gnb = core.gnb(1).await?;
+        let mut messages = gnb.subscribe();
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let (amf_id, ran_id) = ue_ngap_ids(&mut messages).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        let both = session(&ue, 1).await?;
+        ensure!(both.flows == [(1, 9), (2, 1)], "{both:?}");
+        let reports = || core.sbi_record.calls("npcf-smpolicycontrol UpdateSMPolicy");
+        let before = reports();
+        let cause = Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
+        let released_flows = vec![FailedFlow { qfi: 2, cause }];
+        let transfer = Notify { notified: Vec::new(), released_flows }.encode()?;
+        let item = PDUSessionResourceNotifyItem::new(PDUSessionID(1), transfer.into(), None);
+        let notify = build_ngap!(
+            InitiatingMessage,
+            PDUSessionResourceNotify,
+            PDUSessionResourceNotify,
+            AMF_UE_NGAP_ID(amf_id),
+            RAN_UE_NGAP_ID(ran_id),
+            PDUSessionResourceNotifyList(PDUSessionResourceNotifyList(vec![item])),
+        )?;
+        gnb.send_raw_ngap(1, notify.encode()?).await?;
+        until(&ue, 1, "the flow is removed", |session| {
+            session.flows == [(1, 9)] && session.rules == [(1, 1)]
+        })
+        .await?;
+        let reported = || (reports() > before).then_some(());
+        eventually("the PCF has a rule report", reported, || reports().to_string()).await?;
+        // The other flow remains.
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
