@@ -168,7 +168,9 @@ fn only_the_suci_is_sent_without_protection() {
 #[test]
 fn a_periodic_registration_follows_in_idle_mode() {
     let mut now = Instant::now();
-    let (mut network, mut ue) = Network::registered(config(), now);
+    let mut config = config();
+    config.requested_nssai = vec![Slice { sst: 1, sd: None }];
+    let (mut network, mut ue) = Network::registered(config, now);
     ue.connection_released(now);
     actions(&mut ue);
     now += Duration::from_secs(3600);
@@ -177,6 +179,7 @@ fn a_periodic_registration_follows_in_idle_mode() {
     let Nas5gmmMessage::RegistrationRequest(request) = network.unprotect(&nas) else { panic!() };
     let kind = request.fgs_registration_type.registration_type();
     assert_eq!(kind, Some(RegistrationType::PeriodicRegistrationUpdating));
+    assert!(request.requested_nssai.is_none(), "it requests the slices again");
 }
 
 #[test]

@@ -107,7 +107,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     let may_reroute =
         !matches!(ue.reallocation, Reallocation::ReceivedFromAmf | Reallocation::ReroutedByRan);
     let reading = retrieve.then_some(reading);
-    let mut selected = select(ue, reading, requested.clone(), may_reroute).await;
+    let mut selected = select(ue, reading, &request, requested.clone(), may_reroute).await;
     if let Err(Stop::Reroute(set)) = &selected {
         let set = set.clone();
         // The other AMF registers at the UDM after this one.
@@ -261,10 +261,12 @@ async fn keep_or_release(
 }
 
 /// Reads the subscription, if it has to be read, and selects the slices by it. `retrieve` contains
-/// the request in progress, if there is one.
+/// the request in progress, if there is one. A UE that registers periodically requests no slices
+/// (TS 24.501, 5.5.1.3.2), and keeps those that it has.
 async fn select(
     ue: &mut Ue,
     retrieve: Option<Option<Reading>>,
+    request: &NasRegistrationRequest,
     requested: Option<Vec<Slice>>,
     may_reroute: bool,
 ) -> Result<Selected, Stop> {
@@ -272,7 +274,14 @@ async fn select(
         subscription_retrieval::retrieve(ue, reading).await?;
     }
     subscription_retrieval::check_area(ue)?;
-    slice_selection::run(ue, requested, may_reroute).await
+    let unchanged = match requested {
+        None if is_periodic(request) => slice_selection::unchanged(ue),
+        _ => None,
+    };
+    match unchanged {
+        Some(selected) => Ok(selected),
+        None => slice_selection::run(ue, requested, may_reroute).await,
+    }
 }
 
 /// What a registration changes while it is in progress at the UDM.
@@ -363,6 +372,12 @@ pub(crate) fn read(inbound: &Inbound) -> Result<NasRegistrationRequest, Stop> {
         }
         _ => Err(Stop::Abandoned("no_request")),
     }
+}
+
+/// Whether the UE registers because T3512 has expired.
+fn is_periodic(request: &NasRegistrationRequest) -> bool {
+    request.fgs_registration_type.registration_type()
+        == Some(RegistrationType::PeriodicRegistrationUpdating)
 }
 
 /// Whether the UE registers without the sessions that it had.

@@ -30,7 +30,12 @@ pub(crate) async fn run(
 ) -> Result<(), Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let tai = connection.location.tai;
-    ue.registration.area = match slices.is_limited_by_area() {
+    let is_limited = match slices.is_unchanged {
+        // No slice is rejected again, but one was if the area is limited.
+        true => ue.registration.area == [tai],
+        false => slices.is_limited_by_area(),
+    };
+    ue.registration.area = match is_limited {
         // Another tracking area may have the rejected slice: the UE registers again there.
         true => vec![tai],
         false => ue.amf.served.registration_area(tai),

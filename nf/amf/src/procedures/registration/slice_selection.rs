@@ -30,6 +30,8 @@ pub(crate) struct Selected {
     pub rejected: Vec<(Slice, RejectedNssaiCause)>,
     /// Configured NSSAI, sent if a requested slice is rejected or none was requested.
     pub configured: Vec<Slice>,
+    /// The UE keeps its slices, and those that were rejected before.
+    pub is_unchanged: bool,
 }
 
 impl Selected {
@@ -66,6 +68,19 @@ pub(crate) async fn run(
     }
     ue.registration.allowed = selected.allowed.clone();
     Ok(selected)
+}
+
+/// The slices that a UE has and keeps: those that are still subscribed and available. `None` if
+/// none is left.
+pub(crate) fn unchanged(ue: &mut Ue) -> Option<Selected> {
+    let supported = available(ue);
+    let mut allowed = still_allowed(ue);
+    allowed.retain(|slice| supported.contains(slice));
+    if allowed.is_empty() {
+        return None;
+    }
+    ue.registration.allowed = allowed.clone();
+    Some(Selected { allowed, is_unchanged: true, ..Selected::default() })
 }
 
 /// The slices that the NSSF allows, by an earlier answer if one holds.
@@ -236,7 +251,7 @@ fn select(
         true => configured_of(subscribed, network),
         false => Vec::new(),
     };
-    Selected { allowed, rejected, configured }
+    Selected { allowed, rejected, configured, is_unchanged: false }
 }
 
 /// The rejected NSSAI of these slices (TS 24.501, 9.11.3.46).

@@ -104,7 +104,8 @@ impl UeNas {
         let requested = self.config.requested_nssai.iter();
         let requested: Vec<_> =
             requested.filter(|slice| configured.is_empty() || configured.contains(slice)).collect();
-        if !requested.is_empty() {
+        // A periodic registration requests none (5.5.1.3.2).
+        if !requested.is_empty() && kind != RegistrationType::PeriodicRegistrationUpdating {
             let slices: Vec<_> =
                 requested.iter().map(|s| NasSNssai::from_sst_sd(s.sst, s.sd)).collect();
             request.set_requested_nssai(NasNssai::from_snssais(&slices)?);
