@@ -1,9 +1,9 @@
 //! Idle UEs: AN release, service request, paging, and what an idle UE's timers do.
 use super::core::{Core, ue};
-use super::n2::context_not_set_up;
+use super::n2::{context_not_set_up, nas_lost};
 use crate::n2::{Area, Gnb as AtAmf, GnbSetup, Link, counted};
 use crate::served::Tai;
-use crate::ue::Event;
+use crate::ue::{Event, OperatorRequest};
 use bytes::Bytes;
 use martlet_nas::Plmn;
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
@@ -190,6 +190,94 @@ async fn paging_is_repeated_and_its_failure_reported_to_the_smf() {
     // It can come all the same.
     ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+}
+
+#[tokio::test]
+async fn a_ue_without_its_new_5g_guti_is_paged_by_the_previous_one() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let mut config = manual(1);
+    // CONFIGURATION UPDATE COMMAND, with the 5G-GUTI that follows a paging, is lost.
+    config.confirms_configuration = false;
+    let ue_1 = idle_with_session(&core, &gnb, config).await;
+    for _ in 0..2 {
+        core.wait_for((1, 1, 0)).await;
+        core.smf.downlink_data(SUPI, 1).await.unwrap();
+        ue_1.wait_for_paging().await.unwrap();
+        ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
+        core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+        ue_1.release_to_idle().await.unwrap();
+        core.smf.wait_for("update 1 DEACTIVATED").await;
+    }
+}
+
+#[tokio::test]
+async fn a_new_5g_guti_follows_a_paging_without_a_transfer_or_a_late_answer() {
+    let core = Core::start_with(|config| {
+        config.timers.t3513_ms = 100;
+        config.timers.paging_attempts = 1;
+    })
+    .await;
+    let gnb = core.gnb().await;
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+    let handle = core.amf.find(SUPI).unwrap();
+    for by_operator in [true, false] {
+        core.wait_for((1, 1, 0)).await;
+        let mut events = ue_1.subscribe().await.unwrap();
+        match by_operator {
+            true => {
+                let (answer, _answered) = oneshot::channel();
+                handle.send(Event::Operator(OperatorRequest::Page, answer)).unwrap();
+                ue_1.wait_for_paging().await.unwrap();
+            }
+            false => {
+                core.smf.downlink_data(SUPI, 1).await.unwrap();
+                core.smf.wait_for("failure 1 UE_NOT_RESPONDING").await;
+            }
+        }
+        ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
+        let updated = async {
+            loop {
+                let event = events.recv().await.unwrap();
+                if let martlet_ran::UeEvent::Nas(martlet_ran::ue::Event::ConfigurationUpdated {
+                    new_guti,
+                    ..
+                }) = event
+                {
+                    return new_guti;
+                }
+            }
+        };
+        let updated = tokio::time::timeout(Duration::from_secs(5), updated).await;
+        assert_eq!(updated, Ok(true), "by_operator: {by_operator}");
+        ue_1.release_to_idle().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_ue_that_uses_its_new_5g_guti_has_confirmed_it() {
+    use martlet_ran::ue::RegistrationType;
+    let core = Core::start().await;
+    let loses = Arc::new(AtomicBool::new(false));
+    let at_gnb = loses.clone();
+    let between = move |message: Bytes| match at_gnb.load(Ordering::Relaxed) {
+        true => nas_lost(message),
+        false => message,
+    };
+    let gnb = core.gnb_through(between, |_| {}).await.unwrap();
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+    let first = ue_1.status().await.unwrap().guti.unwrap().tmsi();
+    // REGISTRATION COMPLETE is lost.
+    loses.store(true, Ordering::Relaxed);
+    ue_1.register_as(RegistrationType::PeriodicRegistrationUpdating).await.unwrap();
+    ue_1.release_to_idle().await.unwrap();
+    core.wait_for((1, 1, 0)).await;
+    loses.store(false, Ordering::Relaxed);
+    let second = ue_1.status().await.unwrap().guti.unwrap().tmsi();
+    let is_valid = |tmsi| core.amf.tables.by_tmsi(tmsi).is_some();
+    assert!(first != second && is_valid(first) && is_valid(second));
+    ue_1.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
+    assert!(!is_valid(first) && is_valid(second));
 }
 
 #[tokio::test]

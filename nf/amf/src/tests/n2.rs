@@ -88,6 +88,19 @@ pub fn context_not_set_up(message: Bytes) -> Bytes {
     failure.unwrap().encode().unwrap().into()
 }
 
+/// UPLINK NAS TRANSPORT with a message that the AMF discards: the one in it is lost. Other messages
+/// stay.
+pub fn nas_lost(message: Bytes) -> Bytes {
+    let pdu = NGAP_PDU::decode(&message).unwrap().into_owned();
+    if pdu.kind() != Kind::Initiating_UplinkNASTransport {
+        return message;
+    }
+    let amf_id = pdu.ie::<ie::AMF_UE_NGAP_ID>().unwrap().unwrap().0;
+    let ran_id = pdu.ie::<ie::RAN_UE_NGAP_ID>().unwrap().unwrap().0;
+    // REGISTRATION COMPLETE with a wrong MAC.
+    uplink(amf_id, ran_id, vec![0x7e, 0x02, 0, 0, 0, 0, 0, 0x7e, 0x00, 0x43])
+}
+
 /// AMF UE NGAP ID and NAS message of a DOWNLINK NAS TRANSPORT.
 pub fn downlink(pdu: &NGAP_PDU) -> (u64, Vec<u8>) {
     assert_eq!(pdu.kind(), Kind::Initiating_DownlinkNASTransport);

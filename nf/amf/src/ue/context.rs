@@ -101,6 +101,8 @@ pub(crate) struct Identity {
     pub guti: Option<Guti>,
     /// The previous 5G-GUTI, valid until the UE confirms the new one.
     pub old_guti: Option<Guti>,
+    /// The UE was paged by its 5G-GUTI, which everyone can hear. Another one follows the answer.
+    pub was_paged: bool,
 }
 
 /// The state of a UE's task.

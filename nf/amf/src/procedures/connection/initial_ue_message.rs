@@ -189,6 +189,7 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
     if verified {
         ue.secure_exchange();
         ue.set_verified();
+        confirm_guti(ue, &message.nas);
         let is_offered = ue.amf.rebalancing.is_offered(ue.handle.number);
         if ue.context_transfer == ContextTransfer::AwaitingStatusUpdate && !is_offered {
             // The AMF that got the context has not reported that it has the UE, and the UE is back.
@@ -240,6 +241,17 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
             None
         }
+    }
+}
+
+/// Releases the previous 5G-GUTI of a UE that uses the new one: it has received that, although its
+/// confirmation is lost (TS 24.501, 5.4.4.6 and 5.5.1.3.8 a).
+fn confirm_guti(ue: &mut Ue, nas: &[u8]) {
+    let current = ue.identity.guti.map(|guti| guti.tmsi());
+    if let Identity::OfThisSet(tmsi) = identity(&ue.amf, nas)
+        && current == Some(tmsi)
+    {
+        ue.release_old_guti();
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::metrics::Procedure;
 use crate::n2::{Encoded, downlink};
 use crate::ue::{Event, Stop, Transfer, Ue, Work, signalling};
+use martlet_nas::Guti;
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::{
     N1N2MessageTransferCause, N1N2MsgTxfrFailureNotification,
@@ -65,6 +66,7 @@ async fn paged(ue: &mut Ue) -> Paged {
 
 /// The event that ends the paging; `None` after the last attempt.
 async fn attempts(ue: &mut Ue) -> Option<Stop> {
+    ue.identity.was_paged = true;
     for attempt in 1..=ue.amf.config.timers.paging_attempts {
         let gnbs = page(ue);
         tracing::debug!(supi = ue.label(), attempt, gnbs, "paging");
@@ -85,9 +87,16 @@ pub(crate) fn fail_pending(ue: &mut Ue, cause: N1N2MessageTransferCause) {
     }
 }
 
-/// Sends PAGING to every gNB of the registration area that reads. Returns their number.
+/// Sends PAGING to every gNB of the registration area that reads. Returns their number. A UE that
+/// has not confirmed its new 5G-GUTI may have the previous one, so it is paged by both (TS 24.501,
+/// 5.4.4.6 and 5.5.1.3.8 a).
 fn page(ue: &Ue) -> usize {
-    let Some(guti) = &ue.identity.guti else { return 0 };
+    let gutis = ue.identity.old_guti.iter().chain(&ue.identity.guti);
+    gutis.map(|guti| page_by(ue, guti)).max().unwrap_or(0)
+}
+
+/// Pages the UE by a 5G-GUTI.
+fn page_by(ue: &Ue, guti: &Guti) -> usize {
     let area = &ue.registration.area;
     let paging = match downlink::paging(guti, area).and_then(|paging| Encoded::of(&paging)) {
         Ok(paging) => paging,

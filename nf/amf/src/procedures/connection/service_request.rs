@@ -82,15 +82,15 @@ async fn service_request(
         let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
         pdu_session_resource_release::at_gnb_only(ue, &at_gnb).await?;
     }
-    let was_paged = !ue.pending.is_empty();
     let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
     let connected = set_up(ue, request, access, paged).await;
     n1_n2_message_transfer::deliver_pending(ue, connected, rest).await?;
     // Frees the slot before the UE confirms its new 5G-GUTI.
     ue.release_slot();
-    // A 5G-GUTI of another AMF is replaced (TS 23.501, 5.21.2.2.2).
+    // A 5G-GUTI of another AMF is replaced (TS 23.501, 5.21.2.2.2), and one that was in a PAGING,
+    // also if no transfer waits for the UE (TS 24.501, 5.4.4.1).
     let of_another = ue.identity.guti.is_some_and(|guti| !ue.amf.served.allocated(&guti));
-    if was_paged || of_another {
+    if ue.identity.was_paged || of_another {
         configuration_update::new_guti(ue).await?;
     }
     configuration_update::of_subscription(ue).await

@@ -17,6 +17,7 @@ pub(crate) fn run(ue: &mut Ue) -> Result<(), Stop> {
 
 /// Assigns a 5G-GUTI whose 5G-TMSI was allocated.
 pub(crate) fn assign(ue: &mut Ue, guti: Guti) {
+    ue.identity.was_paged = false;
     match ue.identity.old_guti {
         // A 5G-GUTI that the UE never confirmed is released; the confirmed one stays.
         Some(_) => {
