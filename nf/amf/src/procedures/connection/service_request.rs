@@ -9,13 +9,14 @@ use super::{initial_context_setup, n1_n2_message_transfer, ue_context_release};
 use crate::concurrency::Kind;
 use crate::metrics::{self, Procedure};
 use crate::n2::downlink::SessionToSetUp;
+use crate::procedures::registration::back_off::back_off;
 use crate::procedures::registration::deregistration;
 use crate::procedures::registration::{
     configuration_update, implicit_deregistration, mobility_restrictions,
 };
 use crate::procedures::session::pdu_session_resource_release;
 use crate::procedures::session::user_plane_activation::{self, Activation};
-use crate::ue::{Stop, Ue, count};
+use crate::ue::{Reject, Stop, Ue, count};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{
     GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause, NasGprsTimer2,
@@ -163,14 +164,7 @@ fn accept(
 async fn failed(ue: &mut Ue, stop: Stop) {
     match stop {
         Stop::Reject(reject) => {
-            let mut message = NasServiceReject::new(NasFGmmCause::from_cause(reject.cause));
-            if let Some(timer) = reject
-                .back_off
-                .and_then(|s| NasGprsTimer2::from_seconds(s.clamp(2, 62).into()).ok())
-            {
-                message.set_t3346_value(timer);
-            }
-            let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(message)).await;
+            let _ = ue.send_nas(&reject_message(&reject)).await;
             let stays =
                 matches!(reject.cause, GmmCause::Congestion | GmmCause::RestrictedServiceArea);
             if ue.is_registered() && !stays {
@@ -189,5 +183,30 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
         stop => ue.handle_stop(stop).await,
+    }
+}
+
+/// SERVICE REJECT (TS 24.501, 8.2.18).
+fn reject_message(reject: &Reject) -> Nas5gsMessage {
+    let mut message = NasServiceReject::new(NasFGmmCause::from_cause(reject.cause));
+    if let Some(timer) =
+        reject.back_off.and_then(|seconds| NasGprsTimer2::from_seconds(back_off(seconds)).ok())
+    {
+        message.set_t3346_value(timer);
+    }
+    Nas5gsMessage::new_5gmm(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_reject_has_the_back_off_time_that_is_configured() {
+        for (seconds, octet) in [(30, 0x0f_u8), (31, 0x10), (300, 0x25)] {
+            let reject = Reject { back_off: Some(seconds), ..GmmCause::Congestion.into() };
+            let encoded = reject_message(&reject).encode().unwrap();
+            assert_eq!(encoded, [0x7e, 0, 0x4d, 22, 0x5f, 1, octet], "{seconds}");
+        }
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod amf_load_rebalancing;
 pub(crate) mod amf_reallocation;
 pub(crate) mod amf_set_takeover;
 pub(crate) mod authentication;
-mod back_off;
+pub(crate) mod back_off;
 pub(crate) mod configuration_update;
 pub(crate) mod deregistration;
 pub(crate) mod general_registration;
