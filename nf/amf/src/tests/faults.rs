@@ -1,11 +1,11 @@
 //! UEs that are not as they should be, and networks that are not.
-use super::core::{Core, ue};
+use super::core::{Core, KEY, OPC, ue};
 use super::smf::Behaviour;
 use crate::procedures::registration::ue_context_transfer::ReceivedContext;
 use crate::procedures::session::user_plane_activation;
 use crate::ue::{Event, Ue as UeContext, UeHandle};
 use bytes::Bytes;
-use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeError};
+use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeConfig, UeError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
@@ -28,6 +28,18 @@ async fn a_wrong_key_and_an_unknown_subscriber_are_rejected() {
     core.wait_for((0, 0, 0)).await;
     // Others are not concerned.
     gnb.new_ue(ue(2)).unwrap().register().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_unknown_subscriber_of_another_network_is_refused_in_this_one_alone() {
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    for (imsi, cause) in [("208930000000001", 11), ("001010000005000", 3)] {
+        let config = UeConfig::new(imsi, 2, KEY, OperatorKey::Opc(OPC)).unwrap();
+        let refused = refused(&gnb.new_ue(config).unwrap()).await;
+        assert_eq!(refused.cause(), Some(cause), "{imsi}: {refused}");
+    }
+    core.wait_for((0, 0, 0)).await;
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba,
     NasAuthenticationParameterAutn, NasAuthenticationParameterRand, NasAuthenticationRequest,
-    NasAuthenticationResult, NasEapMessage, NasKeySetIdentifier,
+    NasAuthenticationResult, NasEapMessage, NasKeySetIdentifier, Plmn,
 };
 use martlet_sbi::{ApiRoot, Problem, trace};
 use martlet_sbi_api::common::{Base64, Hex, SecretHex, Supi};
@@ -255,14 +255,29 @@ fn refused(ue: &Ue, problem: &Problem) -> Stop {
         (403, "SERVING_NETWORK_NOT_AUTHORIZED") => {
             Stop::reject(GmmCause::ServingNetworkNotAuthorized)
         }
-        (403 | 404, _) | (501, "UNSUPPORTED_PROTECTION_SCHEME") => {
-            Stop::reject(GmmCause::IllegalUe)
-        }
+        (403 | 404, _) | (501, "UNSUPPORTED_PROTECTION_SCHEME") => Stop::reject(unacceptable(ue)),
         _ => {
             let back_off = Some(ue.amf.config.limits.back_off_s);
             Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
         }
     }
+}
+
+/// The cause for an identity that is not accepted. A UE of another network is refused in this one
+/// alone: with #3 its USIM is invalid in all networks (TS 24.501, 5.5.1.2.5).
+fn unacceptable(ue: &Ue) -> GmmCause {
+    let served = &ue.amf.served;
+    let is_served = |home: Plmn| served.plmn(home).is_some() || served.equivalent.contains(&home);
+    match ue.identity.suci.as_ref().and_then(|suci| home_network(suci.as_str())) {
+        Some(home) if !is_served(home) => GmmCause::PlmnNotAllowed,
+        _ => GmmCause::IllegalUe,
+    }
+}
+
+/// The home network of a SUCI of an IMSI (TS 29.571, 5.3.2).
+fn home_network(suci: &str) -> Option<Plmn> {
+    let mut parts = suci.strip_prefix("suci-0-")?.split('-');
+    Plmn::new(parts.next()?, parts.next()?).ok()
 }
 
 /// ngKSI of a native context, as NAS has it.
@@ -388,6 +403,17 @@ fn keys(ue: &Ue, k_seaf: &KSeaf, ngksi: u8, eap_success: Option<Bytes>) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_home_network_is_read_from_the_suci_of_an_imsi() {
+        let home = |suci| home_network(suci).map(|plmn| plmn.to_string());
+        assert_eq!(home("suci-0-208-93-0000-0-0-0000000120"), home("suci-0-208-93-1-1-27-0a"));
+        assert!(home("suci-0-208-93-0000-0-0-0000000120").is_some());
+        assert_eq!(
+            (home("suci-1-example.org-678-0-0-user"), home("imsi-208930000000001")),
+            (None, None)
+        );
+    }
 
     #[test]
     fn a_new_key_set_identifier_is_unused_on_both_sides() {
