@@ -100,6 +100,37 @@ fn the_database_is_that_of_the_configuration_from_any_folder() {
     assert!(String::from_utf8_lossy(&without.stdout).contains(IMSI), "{without:?}");
 }
 
+/// As with the packaged service, whose unit runs as the owner of its state directory.
+#[test]
+fn files_that_root_creates_belong_to_the_owner_of_the_folder() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    const USER: u32 = 54_321;
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("SKIPPED: files are given to others by root only");
+        return;
+    }
+    let folders = Folders::new("owner");
+    let add = [&["add", IMSI], &KEYS[..]].concat();
+    // The operator's key is in a folder of root.
+    let configuration = "oam: { socket: oam.sock }\nudr: { key_file: ../elsewhere/key }\n";
+    std::fs::write(folders.config(), configuration).unwrap();
+    chown(folders.0.join("core"), Some(USER), Some(USER)).unwrap();
+    folders.ok(&add);
+    let key = folders.0.join("elsewhere/key");
+    for file in [folders.database(), key.clone()] {
+        let status = std::fs::metadata(&file).unwrap();
+        let of = (status.uid(), status.gid(), status.mode() & 0o777);
+        assert_eq!(of, (USER, USER, 0o600), "{}", file.display());
+    }
+    // What exists stays as it is, and so does what root creates in its own folder.
+    std::fs::remove_file(folders.database()).unwrap();
+    chown(&key, Some(0), Some(0)).unwrap();
+    folders.ok(&add);
+    assert_eq!(std::fs::metadata(&key).unwrap().uid(), 0);
+    folders.ok(&[&add[..], &["--db", "root.db"]].concat());
+    assert_eq!(std::fs::metadata(folders.0.join("elsewhere/root.db")).unwrap().uid(), 0);
+}
+
 #[test]
 fn set_changes_one_field_and_keeps_the_sequence_number() {
     let folders = Folders::new("set");

@@ -149,6 +149,16 @@ pub fn own_database(
     Ok(())
 }
 
+/// The user to whom root gives what it creates in a folder of another user: the folder's owner,
+/// whose core could not open it otherwise. `None` for another user than root, in a folder of root,
+/// and in one that the core's user can write: a core that starts as root takes root's files there.
+pub fn owner_of_new_files(folder: &Path, core: Option<&User>) -> Option<User> {
+    let status = std::fs::metadata(folder).ok()?;
+    let owner = User { uid: status.uid(), gid: status.gid(), groups: Vec::new() };
+    let is_taken = core.is_some_and(|core| core.uid != owner.uid && may(&status, core, 0o3));
+    (crate::user::is_root() && owner.uid != 0 && !is_taken).then_some(owner)
+}
+
 /// Lets functions that have a user each create files in the folder of `file`. It becomes the
 /// folder of the core's user, whose group all of them are in. As in `/tmp`, only the owner of a
 /// file can remove it.
@@ -452,6 +462,28 @@ mod tests {
             assert!(error.contains(&part) && error.contains("state_dir"), "{error}");
         }
         assert_eq!(owner(&inside), 0);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn new_files_are_for_the_owner_of_the_folder_unless_the_core_takes_them() {
+        let Some(folder) = folder_of_root("new-files") else { return };
+        let core = User { uid: 54321, gid: 54321, groups: vec![] };
+        let owner = |core| owner_of_new_files(&folder, core).map(|user| (user.uid, user.gid));
+        let set = |mode, user| {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(&folder, mode).unwrap();
+            std::os::unix::fs::chown(&folder, Some(user), Some(user)).unwrap();
+        };
+        set(0o755, 0);
+        assert_eq!((owner(None), owner(Some(&core))), (None, None));
+        set(0o700, 54321);
+        assert_eq!(owner(Some(&core)), Some((54321, 54321)));
+        set(0o755, 54322);
+        assert_eq!((owner(None), owner(Some(&core))), (Some((54322, 54322)), Some((54322, 54322))));
+        // The start of the core takes root's files here, and no others.
+        set(0o777, 54322);
+        assert_eq!((owner(None), owner(Some(&core))), (Some((54322, 54322)), None));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

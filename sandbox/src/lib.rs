@@ -42,7 +42,7 @@ use error::ReductionError;
 pub use file_access::{FileAccess, has_landlock};
 pub use handover::{
     HandoverError, JOURNALS, check_files, folder_of, give_file, hand_over, own_database, own_file,
-    private_folder, remove_stale_socket, share_folder, share_with_group,
+    owner_of_new_files, private_folder, remove_stale_socket, share_folder, share_with_group,
 };
 pub use process::ProcessRights;
 pub use seccomp::{FILTERS, FilterError, SeccompMode, compile};

@@ -6,9 +6,10 @@ use crate::runtime;
 use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::{Config, database_name};
+use martlet_sandbox::{HandoverError, User, folder_of, give_file, own_file, owner_of_new_files};
 use martlet_store::{DatabaseUrl, Store, Subscriber};
 use martlet_udr::UdrConfig;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The subscriber database.
@@ -64,6 +65,25 @@ impl Opened {
     }
 }
 
+/// Permissions of a database and its key: access for the owner only.
+const PRIVATE: u32 = 0o600;
+
+/// The user of a database and of a key that root creates.
+fn owner(url: &DatabaseUrl, new_key: Option<&Path>, config: &Config) -> Option<User> {
+    let file = match url {
+        DatabaseUrl::File(file) => Some(file.as_path()),
+        _ => new_key,
+    };
+    owner_of_new_files(&folder_of(file?), config.security.user().as_ref())
+}
+
+/// Prints a note if a file remains root's.
+fn report(given: Result<(), HandoverError>) {
+    if let Err(error) = given {
+        eprintln!("note: {error}");
+    }
+}
+
 impl DatabaseArgs {
     /// The configuration.
     pub fn config(&self) -> Result<Config> {
@@ -99,7 +119,16 @@ impl DatabaseArgs {
         let is_new = matches!(&url, DatabaseUrl::File(file) if !file.exists());
         let key_file = config.udr.key_file.clone();
         let key_file = Some(key_file).filter(|file| !file.is_empty()).map(PathBuf::from);
+        let new_key = key_file.clone().or_else(|| url.key_file()).filter(|file| !file.exists());
+        let owner = owner(&url, new_key.as_deref(), &config);
+        if let (DatabaseUrl::File(file), true, Some(owner)) = (&url, is_new, &owner) {
+            // SQLite gives the files beside a database to the owner of the database.
+            report(own_file(file, owner, &[], PRIVATE));
+        }
         let store = Store::open_at(&url, key_file.as_deref())?;
+        if let (Some(key), Some(owner)) = (&new_key, &owner) {
+            report(give_file(key, owner, &[], Some(PRIVATE)));
+        }
         Ok(Opened { store, url, config, is_new })
     }
 
