@@ -144,7 +144,7 @@ impl Config {
 pub fn database_name(database: &DatabaseUrl) -> String {
     match database {
         DatabaseUrl::File(file) => {
-            let absolute = std::fs::canonicalize(file).or_else(|_| std::path::absolute(file));
+            let absolute = real_path(file).or_else(|_| std::path::absolute(file));
             // A mistyped URL is a file, and its password is not printed.
             DatabaseUrl::File(absolute.unwrap_or_else(|_| file.clone())).to_string()
         }
@@ -152,9 +152,31 @@ pub fn database_name(database: &DatabaseUrl) -> String {
     }
 }
 
+/// The absolute path of a file without links; of one that does not exist, or is in a folder that
+/// this user may not enter, its name in the real folder.
+fn real_path(file: &Path) -> std::io::Result<PathBuf> {
+    std::fs::canonicalize(file).or_else(|error| {
+        let name = file.file_name().ok_or(error)?;
+        Ok(std::fs::canonicalize(martlet_sandbox::folder_of(file))?.join(name))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_database_has_the_same_name_before_and_after_its_creation() {
+        let folder = std::env::temp_dir().join(format!("martlet-named-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", folder.join("link")).unwrap();
+        let name = || database_name(&DatabaseUrl::File(folder.join("link/martlet.db")));
+        let before = name();
+        assert!(before.ends_with("/real/martlet.db"), "{before}");
+        std::fs::write(folder.join("real/martlet.db"), "").unwrap();
+        assert_eq!(name(), before);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn paths_start_from_the_state_directory() {

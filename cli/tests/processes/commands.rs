@@ -174,6 +174,29 @@ fn commands_go_over_the_api_and_the_audit_log_has_their_changes() {
     });
 }
 
+/// After a change of `udr.path`, commands have the database of the running core, and report that.
+#[test]
+fn commands_name_the_database_of_a_core_whose_configuration_has_another_one() {
+    in_namespace(|| async {
+        let site = site("commands-database")?;
+        let core = site.start(&[])?;
+        let config = std::fs::read_to_string(site.config())?;
+        std::fs::write(site.config(), config.replace("martlet.db", "other.db"))?;
+        for words in ["subscriber list", "subscriber remove 001010000000002"] {
+            let output = run(&site, words)?;
+            let note = String::from_utf8_lossy(&output.stderr);
+            ensure!(output.status.success(), "{words}: {note}");
+            for part in ["note: ", "/martlet.db", "/other.db", "after a restart", "--db"] {
+                ensure!(note.contains(part), "{words}: {part} is not in {note}");
+            }
+        }
+        std::fs::write(site.config(), config)?;
+        let listed = ok(&site, "subscriber list")?;
+        ensure!(listed.lines().count() == 1, "the subscriber of the running core: {listed}");
+        core.stop()
+    });
+}
+
 /// The API of a split core has the status of the supervisor, with restarts and rights.
 #[test]
 fn commands_go_over_the_api_of_a_split_core() {

@@ -9,6 +9,7 @@ use martlet::config::{Config, database_name};
 use martlet_sandbox::{HandoverError, User, folder_of, give_file, own_file, owner_of_new_files};
 use martlet_store::{DatabaseUrl, Store, Subscriber};
 use martlet_udr::UdrConfig;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub(super) struct Opened {
 
 /// Timeout of the request for the database that a running core uses.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(500);
+/// The same over its API. An API that hangs is known after 5 s.
+const CORE_TIMEOUT: Duration = Duration::from_secs(6);
 
 impl Opened {
     /// Prints a note if no core reads what has been written: the core that runs uses another
@@ -84,18 +87,48 @@ fn report(given: Result<(), HandoverError>) {
     }
 }
 
+/// Prints a note if the running core has another database than the configuration names, as after a
+/// change of `udr.path` until its restart.
+fn report_other_database(api: &Api, config: &Config) -> Result<()> {
+    let database = config.database();
+    if matches!(&database, DatabaseUrl::File(file) if file.is_relative()) {
+        // Without a configuration it starts from the working directory of the core, and not from
+        // that of this command.
+        return Ok(());
+    }
+    let status = runtime::block_on(async {
+        // Functions that hang have no status, and the API serves subscribers all the same.
+        let answer = tokio::time::timeout(CORE_TIMEOUT, api.get("/status")).await;
+        answer.unwrap_or_else(|_| Ok(Value::Null))
+    })?;
+    let name = database_name(&database);
+    if let Some(used) = status["database"].as_str().filter(|used| *used != name) {
+        eprintln!(
+            "note: the running core and this command use the database {used}: the core takes \
+             {name} of the configuration after a restart, and --db selects it for a command"
+        );
+    }
+    Ok(())
+}
+
 impl DatabaseArgs {
     /// The configuration.
     pub fn config(&self) -> Result<Config> {
         self.config.load()
     }
 
-    /// The API of the running core with this database.
+    /// The API of the running core, unless `--db` names a database.
+    ///
+    /// # Errors
+    /// The configuration cannot be read, or the core does not answer.
     pub fn api(&self) -> Result<Option<Api>> {
-        match &self.db {
-            Some(_) => Ok(None),
-            None => Ok(Api::of_core(&self.config.load()?)),
+        if self.db.is_some() {
+            return Ok(None);
         }
+        let config = self.config.load()?;
+        let Some(api) = Api::of_core(&config) else { return Ok(None) };
+        report_other_database(&api, &config)?;
+        Ok(Some(api))
     }
 
     /// Adds new subscribers to the database itself.

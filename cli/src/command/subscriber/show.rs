@@ -23,7 +23,8 @@ const HIDDEN: &str = "(hidden; --keys shows it)";
 
 pub(super) fn show(args: &ShowArgs) -> Result<()> {
     let supi = supi(&args.supi);
-    if let Some(api) = args.database.api()?.filter(|_| !args.keys) {
+    let api = if args.keys { None } else { args.database.api()? };
+    if let Some(api) = api {
         let mut value =
             runtime::block_on(api.get(&format!("/subscribers/{}", path_segment(&supi))))?;
         value["key"] = HIDDEN.into();
