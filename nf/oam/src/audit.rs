@@ -17,6 +17,9 @@ const ENTRY: &str = "oam-audit";
 pub const HEAD: (&str, &str) = ("oam-audit-head", "last");
 /// Entries that one request examines: each is a read of the store.
 const MAX_SCANNED: usize = 5000;
+/// Old entries that one change removes at most, so that it does not wait for all of them after
+/// `audit_entries` was lowered.
+const MAX_REMOVED: u64 = 50;
 /// Members that an entry never has, at any depth.
 const SECRETS: [&str; 8] = ["key", "opc", "op", "topc", "tuak", "password", "hash", "secret"];
 
@@ -56,9 +59,9 @@ struct Head {
     hash: String,
 }
 
-/// The audit log.
+/// The audit log, with the number of its oldest entry once that is known.
 #[derive(Default)]
-pub struct Audit(Mutex<()>);
+pub struct Audit(Mutex<Option<u64>>);
 
 /// A change to record.
 #[derive(Debug, Clone)]
@@ -145,9 +148,9 @@ pub fn without_secrets(value: Value) -> Value {
 }
 
 impl Audit {
-    /// Appends an entry, and removes the oldest one beyond `max_entries`.
+    /// Appends an entry, and removes the oldest ones beyond `max_entries`.
     pub fn append(&self, store: &Store, change: Change, max_entries: u64) -> Result<(), Failure> {
-        let _one_at_a_time = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut oldest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let head = head(store)?;
         let entry = AuditEntry {
             number: head.number + 1,
@@ -164,9 +167,15 @@ impl Audit {
         store.put_context("", ENTRY, &key(entry.number), &text)?;
         let head = Head { number: entry.number, hash: hash(&text) };
         store.put_context("", HEAD.0, HEAD.1, &to_text(&head)?)?;
-        if let Some(oldest) = entry.number.checked_sub(max_entries) {
-            store.remove_context("", ENTRY, &key(oldest))?;
+        let first = match *oldest {
+            Some(number) => number,
+            None => first_entry(store, entry.number)?,
+        };
+        let end = (entry.number + 1).saturating_sub(max_entries).min(first + MAX_REMOVED);
+        for number in first..end {
+            store.remove_context("", ENTRY, &key(number))?;
         }
+        *oldest = Some(first.max(end));
         Ok(())
     }
 
@@ -248,6 +257,25 @@ fn head(store: &Store) -> Result<Head, Failure> {
     Ok(value.and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default())
 }
 
+/// The number of the oldest entry. All entries before it are removed, and none after it.
+fn first_entry(store: &Store, last: u64) -> Result<u64, Failure> {
+    let exists =
+        |number| -> Result<bool, Failure> { Ok(store.context("", ENTRY, &key(number))?.is_some()) };
+    let (mut first, mut last) = (1, last);
+    // Earlier versions left the oldest entries when `audit_entries` was lowered.
+    if exists(first)? {
+        return Ok(first);
+    }
+    while first < last {
+        let middle = first + (last - first) / 2;
+        match exists(middle)? {
+            true => last = middle,
+            false => first = middle + 1,
+        }
+    }
+    Ok(first)
+}
+
 fn key(number: u64) -> String {
     format!("{number:020}")
 }
@@ -302,6 +330,28 @@ mod tests {
         let text = store.context("", ENTRY, &key(6)).unwrap().unwrap();
         store.put_context("", ENTRY, &key(6), &text.replace("admin", "mallory")).unwrap();
         assert!(!audit.list(&store, None, 100, &all).unwrap().is_intact);
+    }
+
+    #[test]
+    fn a_lower_maximum_frees_the_oldest_entries_a_part_with_each_change() {
+        let store = Store::in_memory().unwrap();
+        let stored = || store.contexts("", ENTRY).unwrap().len();
+        let audit = Audit::default();
+        for n in 0..120 {
+            audit.append(&store, change(&n.to_string()), 1000).unwrap();
+        }
+        // Two starts of the core with the lower maximum, the second one before all are removed.
+        Audit::default().append(&store, change("first"), 10).unwrap();
+        assert_eq!(stored(), 71);
+        let audit = Audit::default();
+        for left in [22, 10, 10] {
+            audit.append(&store, change("second"), 10).unwrap();
+            assert_eq!(stored(), left);
+        }
+        let read = audit.list(&store, None, 100, &AuditFilter::default()).unwrap();
+        assert!(read.is_intact);
+        let numbers = read.entries.iter().map(|entry| entry.number);
+        assert_eq!(numbers.collect::<Vec<_>>(), (115..=124).rev().collect::<Vec<_>>());
     }
 
     #[test]
