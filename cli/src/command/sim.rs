@@ -185,6 +185,25 @@ fn subscribers(args: &GenerateArgs, plmn: &str) -> Result<Vec<Subscriber>> {
 
 /// SIMs of a batch of the API.
 const BATCH: usize = 10_000;
+/// Maximum length of the name of a batch of the API in bytes.
+const MAX_NAME: usize = 100;
+
+/// The name of a batch: that of the folder, shortened to what the API takes, with the number of the
+/// batch if there are several.
+fn batch_name(folder: &str, number: usize, count: usize) -> String {
+    let end = match count {
+        1 => String::new(),
+        _ => format!(" {number} of {count}"),
+    };
+    let mut name = folder.to_string();
+    if name.len() + end.len() > MAX_NAME {
+        let room = MAX_NAME - end.len() - '…'.len_utf8();
+        let length = (0..=room).rev().find(|at| name.is_char_boundary(*at));
+        name.truncate(length.unwrap_or_default());
+        name.push('…');
+    }
+    name + &end
+}
 
 /// Has a running core make the SIM batches, which then name them. The keys are the core's.
 async fn make_batches(
@@ -195,10 +214,7 @@ async fn make_batches(
     let name = args.output.file_name().map_or("cards".into(), |name| name.to_string_lossy());
     let count = subscribers.len().div_ceil(BATCH);
     for (n, part) in subscribers.chunks_mut(BATCH).enumerate() {
-        let name = match count {
-            1 => name.to_string(),
-            _ => format!("{name} {} of {count}", n + 1),
-        };
+        let name = batch_name(&name, n + 1, count);
         let Some(first) = part.first() else { continue };
         let template = json!({"supi": first.supi, "slices": first.slices});
         let body = json!({"name": name, "count": part.len(), "template": template});
@@ -389,6 +405,22 @@ mod tests {
             })
             .sum();
         assert_eq!(sum % 10, 0, "{number}");
+    }
+
+    #[test]
+    fn the_name_of_a_batch_is_not_longer_than_the_api_takes() {
+        assert_eq!(batch_name("cards", 1, 1), "cards");
+        assert_eq!(batch_name("cards", 2, 3), "cards 2 of 3");
+        let whole = "c".repeat(100);
+        assert_eq!(batch_name(&whole, 1, 1), whole);
+        // An `ä` has two bytes, and one of them does not remain.
+        for letter in ["c", "ä", "c\u{1f4f1}"] {
+            for (folder, count) in [(letter.repeat(120), 1), (letter.repeat(100), 12)] {
+                let name = batch_name(&folder, 11, count);
+                assert!((95..=100).contains(&name.len()) && name.contains('…'), "{name}");
+                assert_eq!(name.ends_with(" 11 of 12"), count == 12, "{name}");
+            }
+        }
     }
 
     #[test]

@@ -42,6 +42,9 @@ impl Format {
     }
 }
 
+/// The byte order mark of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Receives the subscribers of an import, one after the other.
 pub type Sink<'a> = dyn FnMut(Subscriber) -> Result<()> + 'a;
 
@@ -70,8 +73,9 @@ pub fn read(format: Format, inputs: Vec<Input>, each: &mut Sink<'_>) -> Result<L
     let mut collections = free5gc::Collections::default();
     for Input { name, mut text } in inputs {
         let mut read = || {
+            let start = beginning(&mut text)?;
             if format == Format::Auto {
-                format = detect_text(&mut text)?;
+                format = detect_text(&start);
             }
             let text = std::mem::replace(&mut text, Box::new(std::io::empty()));
             match format {
@@ -99,22 +103,31 @@ pub fn read(format: Format, inputs: Vec<Input>, each: &mut Sink<'_>) -> Result<L
     Ok(losses)
 }
 
-/// CSV, UERANSIM, or `Auto` for JSON, whose documents tell their format.
-fn detect_text(input: &mut Box<dyn BufRead>) -> Result<Format> {
+/// The beginning of a text, which is not read by this. A byte order mark before it, as programs on
+/// Windows write it, is removed.
+fn beginning(input: &mut Box<dyn BufRead>) -> Result<String> {
     // The buffer holds the first line of a UE file, and the header of a CSV file.
     let mut peeked = Vec::new();
     input.by_ref().take(4096).read_to_end(&mut peeked)?;
+    if peeked.starts_with(BYTE_ORDER_MARK) {
+        peeked.drain(..BYTE_ORDER_MARK.len());
+    }
     let start = String::from_utf8_lossy(&peeked).into_owned();
     let rest = std::mem::replace(input, Box::new(std::io::empty()));
     *input = Box::new(std::io::Cursor::new(peeked).chain(rest));
+    Ok(start)
+}
+
+/// CSV, UERANSIM, or `Auto` for JSON, whose documents tell their format.
+fn detect_text(start: &str) -> Format {
     let mut lines = start.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty() && !line.starts_with('#') && *line != "---");
-    Ok(match line.unwrap_or_default() {
+    match line.unwrap_or_default() {
         line if line.starts_with(['{', '[']) => Format::Auto,
         line if line.find(':') < line.find(',') && line.contains(':') => Format::Ueransim,
         line if line.contains(':') && !line.contains(',') => Format::Ueransim,
         _ => Format::Csv,
-    })
+    }
 }
 
 fn detect(document: &Value) -> Result<Format> {

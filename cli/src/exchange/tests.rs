@@ -191,6 +191,25 @@ fn csv_lines_of_one_imsi_are_one_subscriber() {
 }
 
 #[test]
+fn a_byte_order_mark_is_not_part_of_the_text() {
+    let (all, _) = read_text(Format::Auto, OPEN5GS).unwrap();
+    let of = |format| (format, written(format, &all));
+    for (format, text) in [
+        of(Format::Martlet),
+        of(Format::Csv),
+        of(Format::Open5gs),
+        (Format::Free5gc, FREE5GC.to_string()),
+        (Format::Ueransim, UERANSIM.to_string()),
+    ] {
+        let expected = read_text(format, &text).unwrap();
+        for format in [Format::Auto, format] {
+            let read = read_text(format, &format!("\u{feff}{text}"));
+            assert_eq!(read.unwrap(), expected, "{format:?}");
+        }
+    }
+}
+
+#[test]
 fn errors_do_not_contain_keys() {
     for (text, word) in [
         ("{\"imsi\":\"1\",\"security\":{\"k\":\"12\"}}", "K"),
