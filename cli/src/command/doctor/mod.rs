@@ -184,7 +184,8 @@ fn capabilities(config: &Config, status: &str) -> Check {
         false => Check::fault(
             "capabilities",
             format!("missing for this user: {}", missing.join(", ")),
-            "run as root, or with AmbientCapabilities= in the unit",
+            "run the core as root, or with AmbientCapabilities= in the unit, and `martlet doctor` \
+             with the same rights",
         ),
     }
 }
@@ -533,6 +534,9 @@ mod tests {
             assert!(!check.remedy.is_empty(), "{check}");
         }
         assert!(faults[2].to_string().contains("no interface has 203.0.113.9"), "{}", faults[2]);
+        // The command may have other rights than the core, which root starts.
+        let remedy = &faults[1].remedy;
+        assert!(remedy.contains("`martlet doctor` with the same rights"), "{remedy}");
     }
 
     #[test]
