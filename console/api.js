@@ -1,7 +1,9 @@
 // Requests to /api/v1, and its events.
 import { T } from "./text.js";
 
-let csrf = null;
+// The session with which this page has begun. Its token is in what the page changes.
+let own = {};
+const begin = (value) => { own = value; return value; };
 
 export class Problem extends Error {
   constructor(problem) { super(problem.detail ?? problem.title); Object.assign(this, problem); }
@@ -13,7 +15,7 @@ export async function call(method, path, body, headers = {}) {
     options.body = JSON.stringify(body);
     options.headers["content-type"] ??= method === "PATCH" && headers["if-match"] ? "application/merge-patch+json" : "application/json";
   }
-  if (method !== "GET" && csrf) options.headers["x-csrf-token"] = csrf;
+  if (method !== "GET" && own.csrf_token) options.headers["x-csrf-token"] = own.csrf_token;
   let response;
   try {
     response = await fetch(`/api/v1${path}`, options);
@@ -24,6 +26,17 @@ export async function call(method, path, body, headers = {}) {
   const value = text ? JSON.parse(text) : null;
   if (!response.ok) {
     if (response.status === 401 && !path.startsWith("/session")) window.dispatchEvent(new Event("signed-out"));
+    if (response.status === 403 && own.csrf_token) {
+      const other = await otherSession();
+      if (other && other.user === own.user && other.role === own.role) {
+        begin(other);
+        return call(method, path, body, headers);
+      }
+      if (other) {
+        begin({});
+        window.dispatchEvent(new CustomEvent("signed-out", { detail: { detail: T.otherUser(other.user) } }));
+      }
+    }
     throw new Problem(value ?? { status: response.status, detail: response.statusText });
   }
   return { value, tag: response.headers.get("etag") };
@@ -32,17 +45,16 @@ export async function call(method, path, body, headers = {}) {
 export const get = async (path) => (await call("GET", path)).value;
 export const post = async (path, body, headers) => (await call("POST", path, body ?? {}, headers)).value;
 
-export async function session() {
-  const value = await get("/session");
-  csrf = value.csrf_token ?? null;
-  return value;
+// The session of the browser if it is another one: a user has signed in in another window.
+async function otherSession() {
+  try {
+    const value = await get("/session");
+    return value.csrf_token === own.csrf_token ? null : value;
+  } catch { return null; }
 }
 
-export async function signIn(user, password) {
-  const value = (await call("POST", "/session", { user, password })).value;
-  csrf = value.csrf_token ?? null;
-  return value;
-}
+export const session = async () => begin(await get("/session"));
+export const signIn = async (user, password) => begin((await call("POST", "/session", { user, password })).value);
 
 // Sign-in with the identity provider: its name, the way there, and the way back.
 export const provider = async () => (await get("/session/oidc")).provider;
@@ -53,9 +65,7 @@ export async function endSignIn(parameters) {
   for (const name of ["state", "code", "iss", "error"]) {
     if (parameters.has(name)) sent[name] = parameters.get(name);
   }
-  const value = await post("/session/oidc/callback", { state: "", ...sent });
-  csrf = value.csrf_token ?? null;
-  return value;
+  return begin(await post("/session/oidc/callback", { state: "", ...sent }));
 }
 
 // Time until what the server has refused is tried again, in ms.

@@ -99,7 +99,7 @@ async function show() {
 }
 
 window.addEventListener("hashchange", () => { show(); main.focus(); });
-window.addEventListener("signed-out", () => { if (who) { who = null; show(); } });
+window.addEventListener("signed-out", (event) => { if (who) { who = null; failed = event.detail; show(); } });
 if (location.pathname === "/oidc") {
   const parameters = new URLSearchParams(location.search);
   // The code is of no use twice, and leaves the history of the browser.

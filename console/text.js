@@ -16,6 +16,7 @@ export const T = {
   mustChange: "Choose a new password before you go on. It has 12 characters at least.",
   oldPassword: "Present password", newPassword: "New password", changePassword: "Change password",
   signedInAs: (user, role) => `${user} (${role})`,
+  otherUser: (user) => `${user} has signed in with another window of this browser. Sign in again to continue here.`,
   registered: "Registered UEs", connected: "Connected UEs", sessions: "PDU sessions",
   gnbs: "gNBs", uplink: "Uplink", downlink: "Downlink", drops: "Dropped packets per second",
   subscribersCount: "Subscribers",

@@ -635,6 +635,22 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await signIn("admin", "a correct horse battery");
   await page.getByRole("heading", { level: 1, name: "UEs" }).waitFor();
 
+  step("sign-ins in another window");
+  const changeAfterSignIn = (user, password) => page.evaluate(async (credentials) => {
+    const { call } = await import("/api.js");
+    await fetch("/api/v1/session", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(credentials) });
+    return call("PATCH", "/users/vera", { role: "viewer" }).then(() => "changed", (problem) => problem.status);
+  }, { user, password });
+  assert.equal(await changeAfterSignIn("admin", "a correct horse battery"), "changed", "of the same user");
+  await page.getByText("admin (administrator)").waitFor();
+  assert.equal(await changeAfterSignIn("vera", "first passphrase"), 403);
+  await page.getByRole("heading", { name: "Sign in", exact: true }).waitFor();
+  await page.getByRole("alert").getByText("vera has signed in with another window", { exact: false }).waitFor();
+  assert.equal(await page.getByText("admin (administrator)").count(), 0);
+  await check("sign-in-other");
+  await signIn("admin", "a correct horse battery");
+  await page.getByRole("heading", { level: 1, name: "UEs" }).waitFor();
+
   step("a viewer");
   await page.getByRole("button", { name: "Sign out" }).click();
   await signIn("vera", "first passphrase");
