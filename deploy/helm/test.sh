@@ -67,25 +67,29 @@ for wrong in 's/replicas: 2/replicas: two/' 's/clusterIP: None/clusterIp: None/'
     fi
 done
 # What the schema has to refuse, in values that are right otherwise.
-while read -r wrong; do
-    if "$helm" template core "$chart" -f "$chart/ci/external.yaml" --set "$wrong" \
+while read -r option wrong; do
+    if "$helm" template core "$chart" -f "$chart/ci/external.yaml" "$option" "$wrong" \
         > /dev/null 2>&1; then
         echo "helm: the schema accepts $wrong" >&2
         failed=1
     fi
 done <<'WRONG'
-network.plmn=1
-amf.replicas=0
-core.replicas=0
-core.replicas=two
-amf.set=1024
-amf.n2.network=multus
-database.kind=sqlite
-database.external.parameters=sslmode=prefer
-upf.datapath=dpdk
-smf.dnns[0].name=internet,smf.dnns[0].pools[0]=10.45.0.0
-smf.dnns[0].name=internet,smf.dnns[0].pools={10.45.0.0/17,10.45.128.0/17},smf.dnns[0].pool=10.9.0.0/16
-smf.dnns[0].name=internet,smf.dnns[0].pools={10.45.0.0/17,10.45.128.0/17},smf.dnns[0].pool6=fd45::/48
-imagee.tag=1
+--set network.plmn=1
+--set amf.replicas=0
+--set core.replicas=0
+--set core.replicas=two
+--set amf.set=1024
+--set amf.n2.network=multus
+--set database.kind=sqlite
+--set database.external.parameters=sslmode=prefer
+--set upf.datapath=dpdk
+--set smf.dnns[0].name=internet,smf.dnns[0].pools[0]=10.45.0.0
+--set smf.dnns[0].name=internet,smf.dnns[0].pools={10.45.0.0/17,10.45.128.0/17},smf.dnns[0].pool=10.9.0.0/16
+--set smf.dnns[0].name=internet,smf.dnns[0].pools={10.45.0.0/17,10.45.128.0/17},smf.dnns[0].pool6=fd45::/48
+--set imagee.tag=1
+--set networkPolicy.gnbs=null
+--set upf.n4Allow=null
+--set-json networkPolicy.gnbs=[]
+--set-json upf.n4Allow=[]
 WRONG
 [ "$failed" = 0 ] && echo "helm: all is well"
