@@ -39,7 +39,11 @@ impl N4 {
 
     /// Handles a datagram.
     pub fn receive(&mut self, from: SocketAddr, bytes: &[u8], now: Moment) {
-        let (header, body) = match Header::decode(bytes) {
+        let decoded = Header::decode(bytes);
+        if !self.is_allowed(from.ip()) {
+            return self.refuse_unknown_peer(from, decoded.ok().map(|(header, _)| header));
+        }
+        let (header, body) = match decoded {
             Ok(header) => header,
             Err(DecodeError::Version(version)) => {
                 return self.refuse_version(from, bytes, version);
@@ -52,9 +56,6 @@ impl N4 {
                 return;
             }
         };
-        if !self.is_allowed(from.ip()) {
-            return self.refuse_unknown_peer(from, &header);
-        }
         if is_request(header.message_type) {
             self.receive_request(from, bytes, header, body, now);
         } else {
@@ -64,16 +65,16 @@ impl N4 {
     }
 
     /// A node that is not configured as an SMF: an association is rejected, anything else dropped.
-    /// Nothing is stored.
-    fn refuse_unknown_peer(&mut self, from: SocketAddr, header: &Header) {
+    /// Nothing is stored. `header`: `None` if it does not decode.
+    fn refuse_unknown_peer(&mut self, from: SocketAddr, header: Option<Header>) {
         metrics::N4_DROPPED.with_label_values(&["not_allowed"]).inc();
         if let Some(suppressed) = martlet_log_limit::line("not_allowed", from.ip()) {
             tracing::warn!(
-                peer = %from, suppressed, message_type = header.message_type,
+                peer = %from, suppressed, message_type = header.map(|header| header.message_type),
                 "PFCP message dropped: the peer is not in upf.n4.allow"
             );
         }
-        if header.message_type == ASSOCIATION_SETUP {
+        if let Some(header) = header.filter(|header| header.message_type == ASSOCIATION_SETUP) {
             let message = self.setup_response(Cause::REJECTED).into();
             let packet = Packet { seid: None, sequence: header.sequence, message };
             self.out.push(Outgoing { to: from, bytes: packet.encode() });

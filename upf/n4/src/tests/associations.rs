@@ -111,11 +111,17 @@ fn only_configured_smfs_get_an_association() {
     let mut smf = Smf::with(|config| config.n4.allow = vec![network]);
     let before = metrics::N4_DROPPED.with_label_values(&["not_allowed"]).get();
     assert_eq!(set_up_from(&mut smf, SMF, NodeId::Ip(SMF), 1), Some(Cause::REJECTED));
-    let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(1) };
-    assert_eq!(smf.receive(&Packet::node(77, beat).encode()), []);
+    let beat = |sequence| {
+        Packet::node(sequence, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode()
+    };
+    assert_eq!(smf.receive(&beat(77)), []);
     assert_eq!(smf.receive(&Packet::session(0, 78, establishment()).encode()), []);
+    // Nor is a request of another version answered.
+    let mut of_version_2 = beat(79);
+    of_version_2[0] = 0x40;
+    assert_eq!(smf.receive(&of_version_2), []);
     assert_eq!(smf.n4.counts(), (0, 0));
-    assert!(metrics::N4_DROPPED.with_label_values(&["not_allowed"]).get() >= before + 3);
+    assert!(metrics::N4_DROPPED.with_label_values(&["not_allowed"]).get() >= before + 4);
     let known = IpAddr::from([192, 0, 2, 9]);
     assert_eq!(set_up_from(&mut smf, known, NodeId::Ip(SMF), 1), Some(Cause::ACCEPTED));
     // Left empty, they are on this machine.
