@@ -1,10 +1,19 @@
 //! The manager's state: members, announcements and channels. No I/O: messages in, actions out.
 use crate::messages::{self, FromManager, Peer, Service, ToManager, VERSION};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Maximum length of the authorities of a process in the message that describes it to its peers: a
 /// longer message would end their connections to the manager.
 const AUTHORITY_BYTES: usize = messages::MAX_MESSAGE_BYTES - (8 << 10);
+
+/// Maximum number of authorities that are reserved for one user. Its own oldest one is forgotten.
+const MAX_RESERVED: usize = 256;
+
+/// The user that may serve any authority.
+const ROOT: u32 = 0;
+
+/// Service, domain and authority.
+type Key = (Service, String, String);
 
 /// Limits of the manager.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
@@ -55,12 +64,39 @@ struct Member {
     channels: HashMap<u64, Option<u64>>,
 }
 
+/// The authorities of processes that have ended or withdrawn them, by user, the oldest first. No
+/// process of another user takes the place of a function while that starts again.
+#[derive(Default)]
+struct Reserved(HashMap<u32, VecDeque<Key>>);
+
+impl Reserved {
+    /// Reserves an authority for the user of the process that served it. A function that could not
+    /// give up root serves it as another user after its next start, so root reserves none.
+    fn add(&mut self, user: Option<u32>, key: Key) {
+        let Some(user) = user.filter(|user| *user != ROOT) else { return };
+        let keys = self.0.entry(user).or_default();
+        keys.retain(|other| *other != key);
+        if keys.len() >= MAX_RESERVED {
+            keys.pop_front();
+        }
+        keys.push_back(key);
+    }
+
+    /// The other user for whom an authority is reserved, unless this user may serve it, too.
+    fn owner(&self, user: Option<u32>, key: &Key) -> Option<u32> {
+        let mut others = self.0.iter().filter(|(owner, _)| Some(**owner) != user);
+        let owner = others.find(|(_, keys)| keys.contains(key)).map(|(owner, _)| *owner);
+        owner.filter(|_| user != Some(ROOT))
+    }
+}
+
 /// The members, announcements and channels of a manager.
 pub struct Registry {
     limits: ManagerLimits,
     members: HashMap<u64, Member>,
-    /// Members by service, domain and authority. Each domain has its own authorities.
-    servers: HashMap<(Service, String, String), u64>,
+    /// Members that serve. Each domain has its own authorities.
+    servers: HashMap<Key, u64>,
+    reserved: Reserved,
     next: u64,
 }
 
@@ -68,7 +104,8 @@ impl Registry {
     /// An empty registry. Numbers of members and channels start at `first`, which must be above
     /// those of earlier managers: processes keep channels of an earlier manager.
     pub fn new(limits: ManagerLimits, first: u64) -> Self {
-        Registry { limits, members: HashMap::new(), servers: HashMap::new(), next: first }
+        let (members, servers) = (HashMap::new(), HashMap::new());
+        Registry { limits, members, servers, reserved: Reserved::default(), next: first }
     }
 
     fn number(&mut self) -> u64 {
@@ -111,7 +148,8 @@ impl Registry {
     /// Removes a member that has disconnected.
     pub fn remove(&mut self, number: u64) {
         let Some(member) = self.members.remove(&number) else { return };
-        self.servers.retain(|_, server| *server != number);
+        let served = self.servers.extract_if(|_, server| *server == number);
+        served.for_each(|(key, _)| self.reserved.add(member.user, key));
         for (channel, peer) in member.channels {
             self.end_closed(channel, peer);
         }
@@ -152,7 +190,9 @@ impl Registry {
             ToManager::Serve { service, authority } => self.serve(from, service, authority),
             ToManager::Withdraw { service, authority } => {
                 if member.authorities[service as usize].remove(&authority) {
-                    self.servers.remove(&(service, member.domain.clone(), authority));
+                    let key = (service, member.domain.clone(), authority);
+                    self.servers.remove(&key);
+                    self.reserved.add(member.user, key);
                 }
                 Vec::new()
             }
@@ -175,6 +215,11 @@ impl Registry {
         let others = member.authorities.iter().flatten().map(length).sum::<usize>();
         let reason = if taken {
             Some("another process of this security domain serves the authority".to_string())
+        } else if let Some(owner) = self.reserved.owner(member.user, &key) {
+            Some(format!(
+                "a process of user {owner} served the authority before: run this one as that user, \
+                 or restart the manager of the fabric"
+            ))
         } else if count >= self.limits.authorities || authority.is_empty() || authority.len() > 255
         {
             Some(format!(
@@ -204,6 +249,12 @@ impl Registry {
             }
             _ => find(authority.clone()),
         };
+        // Nor does a listener at any address take the place of another user's.
+        let key = (service, member.domain.clone(), authority.clone());
+        let server = server.filter(|server| {
+            let user = self.members.get(server).and_then(|server| server.user);
+            self.reserved.owner(user, &key).is_none()
+        });
         let mut actions = Vec::new();
         let known = member
             .channels
@@ -344,6 +395,59 @@ mod tests {
             ToManager::Withdraw { service: Service::Calls, authority: "server:80".into() },
         );
         assert_eq!(connect(&mut registry, client, "server:80"), (None, vec![]));
+    }
+
+    #[test]
+    fn an_authority_stays_with_the_user_of_its_process() {
+        let mut registry = Registry::new(ManagerLimits::default(), 0);
+        let member = |registry: &mut Registry, user: u32| {
+            let number = join(registry, "core", "member");
+            registry.set_user(number, user);
+            number
+        };
+        let withdraw = |registry: &mut Registry, number: u64, authority: &str| {
+            let (service, authority) = (Service::Calls, authority.to_string());
+            registry.handle(number, ToManager::Withdraw { service, authority });
+        };
+        let (udr, amf) = (member(&mut registry, 901), member(&mut registry, 909));
+        assert!(serve(&mut registry, udr, "udr:80"));
+        registry.remove(udr);
+        assert!(!serve(&mut registry, amf, "udr:80"));
+        assert_eq!(connect(&mut registry, amf, "udr:80"), (None, vec![]));
+        let udr = member(&mut registry, 901);
+        assert!(serve(&mut registry, udr, "udr:80"));
+        withdraw(&mut registry, udr, "udr:80");
+        // Others forget their own authorities alone.
+        for n in 0..=MAX_RESERVED {
+            assert!(serve(&mut registry, amf, &format!("amf:{n}")));
+            withdraw(&mut registry, amf, &format!("amf:{n}"));
+        }
+        assert!(!serve(&mut registry, amf, "udr:80"));
+        // A function that could not give up root, and can after its next start.
+        let root = member(&mut registry, ROOT);
+        assert!(serve(&mut registry, root, "udr:80"));
+        registry.remove(root);
+        assert!(!serve(&mut registry, amf, "udr:80") && serve(&mut registry, udr, "udr:80"));
+    }
+
+    #[test]
+    fn a_listener_at_any_address_takes_no_connections_of_another_user() {
+        let mut registry = Registry::new(ManagerLimits::default(), 0);
+        let (service, authority) = (Service::Connections, "127.0.0.11:80".to_string());
+        let (udr, amf) = (join(&mut registry, "core", "udr"), join(&mut registry, "core", "amf"));
+        registry.set_user(udr, 901);
+        registry.set_user(amf, 909);
+        let any = ToManager::Serve { service, authority: "0.0.0.0:80".into() };
+        registry.handle(amf, any);
+        let is_found = |registry: &mut Registry| {
+            let connect = ToManager::Connect { service, authority: authority.clone() };
+            let answer = registry.handle(amf, connect).pop();
+            matches!(answer, Some(Action::Send(_, FromManager::Route { channel: Some(_), .. })))
+        };
+        assert!(is_found(&mut registry));
+        registry.handle(udr, ToManager::Serve { service, authority: authority.clone() });
+        registry.remove(udr);
+        assert!(!is_found(&mut registry));
     }
 
     #[test]
