@@ -149,8 +149,11 @@ fn is_of_keys(method: &Method, path: &str) -> bool {
 }
 
 /// Keeps keys of subscribers from functions that need none, by their users: over unix sockets and
-/// the fabric, requests have no token. `None` without such users.
-pub fn key_guard(users: Vec<u32>) -> Option<UserGuard> {
+/// the fabric, requests have no token. `None` without such users. The user of this process is none
+/// of them: all functions may share it.
+pub fn key_guard(mut users: Vec<u32>) -> Option<UserGuard> {
+    let own = nix::unistd::geteuid().as_raw();
+    users.retain(|user| *user != own);
     if users.is_empty() {
         return None;
     }
@@ -231,6 +234,7 @@ mod tests {
         let is_allowed = |path: &str, user| (guard.0)(&Method::GET, path, user).is_ok();
         assert!(!is_allowed(keys, 60_909) && is_allowed(keys, 60_902));
         assert!(is_allowed(policy, 60_909) && key_guard(Vec::new()).is_none());
+        assert!(key_guard(vec![nix::unistd::geteuid().as_raw()]).is_none());
         for (nf_type, scopes) in scopes("nudr-dr") {
             let has_keys = scopes.contains(&READ_KEYS) || scopes.contains(&MODIFY_KEYS);
             assert_eq!(has_keys, *nf_type == NfType::Udm);
