@@ -72,14 +72,24 @@ pub fn authority(uri: &str) -> Option<String> {
     })
 }
 
+/// The host of a host and port.
+fn host(authority: &str) -> &str {
+    authority.rsplit_once(':').map_or(authority, |(host, _)| host)
+}
+
+/// Whether two hosts with ports have the same host.
+pub fn is_same_host(one: &str, other: &str) -> bool {
+    host(one).eq_ignore_ascii_case(host(other))
+}
+
 /// Whether a host and port is in `sbi.callbacks.allow`: `host:port`, or `host` for all ports.
 pub fn is_allowed(allow: &[String], authority: &str) -> bool {
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-    allow.iter().any(|one| one == authority || one == host)
+    allow.iter().any(|one| one == authority || one == host(authority))
 }
 
 /// A consumer, known by the host and port of its callbacks, has at most half of a limit of
-/// subscriptions, so that there is room for others. `others` are the URIs of all subscriptions.
+/// subscriptions, so that there is room for others. A profile may name many ports, so all of a host
+/// have at most three quarters. `others` are the URIs of all subscriptions.
 ///
 /// # Errors
 /// 403 if it has them.
@@ -88,16 +98,23 @@ pub fn check_share<'a>(
     others: impl Iterator<Item = &'a str>,
     max: usize,
 ) -> Result<(), Problem> {
-    let consumer = authority(uri);
-    let own = others.filter(|other| authority(other) == consumer).count();
-    if consumer.is_none() || own < max.div_ceil(2) {
+    let Some(consumer) = authority(uri) else { return Ok(()) };
+    let (mut own, mut of_host) = (0, 0);
+    for other in others.filter_map(authority) {
+        own += usize::from(other == consumer);
+        of_host += usize::from(is_same_host(&other, &consumer));
+    }
+    let detail = if own >= max.div_ceil(2) {
+        format!("the consumer has {own} subscriptions, half of the limit of {max}")
+    } else if of_host >= max - max / 4 {
+        format!("the consumer's host has {of_host} subscriptions, most of the limit of {max}")
+    } else {
         return Ok(());
-    }
+    };
     if let Some(suppressed) = martlet_log_limit::line("subscriptions_of_a_consumer", 0) {
-        tracing::warn!(uri, own, suppressed, "subscription refused: the consumer has too many");
+        tracing::warn!(uri, suppressed, detail, "subscription refused: the consumer has too many");
     }
-    Err(Problem::new(403, "QUOTA_EXCEEDED")
-        .detail(format!("the consumer has {own} subscriptions, half of the limit of {max}")))
+    Err(Problem::new(403, "QUOTA_EXCEEDED").detail(detail))
 }
 
 /// The refusal of a callback URI.
@@ -213,6 +230,18 @@ mod tests {
         assert!(check("http://127.0.0.9/new", 5).is_ok());
         assert_eq!(check("http://127.0.0.9/new", 4).unwrap_err().cause(), "QUOTA_EXCEEDED");
         assert!(check("http://127.0.0.8/new", 4).is_ok());
+    }
+
+    #[test]
+    fn a_host_with_many_ports_leaves_subscriptions_to_others() {
+        let uri = |port: usize| format!("http://amf.example:{port}/x");
+        let held: Vec<String> = (1..=12).map(uri).collect();
+        let check = |uri, held: &[String]| check_share(uri, held.iter().map(String::as_str), 16);
+        assert!(check("http://amf.example:13/x", &held[1..]).is_ok());
+        for same in ["http://amf.example:13/x", "https://AMF.example/x"] {
+            assert_eq!(check(same, &held).unwrap_err().cause(), "QUOTA_EXCEEDED", "{same}");
+        }
+        assert!(check("http://smf.example:1/x", &held).is_ok());
     }
 
     #[test]

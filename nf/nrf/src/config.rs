@@ -11,7 +11,7 @@ pub struct NrfConfig {
     pub max_instances: usize,
     /// Maximum number of subscriptions to status changes.
     pub max_subscriptions: usize,
-    /// Maximum number of subscriptions whose notifications go to the same host and port.
+    /// Maximum number of subscriptions whose notifications go to the same host.
     pub max_subscriptions_per_consumer: usize,
     /// Longest heartbeat interval that an NF instance may request, seconds.
     pub max_heartbeat_s: u32,

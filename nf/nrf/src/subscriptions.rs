@@ -1,5 +1,6 @@
 //! Subscriptions to status changes of NF instances (TS 29.510, 5.2.2.5).
 use crate::matching::is_in_group;
+use martlet_nf::callbacks::is_same_host;
 use martlet_nf::nf_set;
 use martlet_sbi_api::nnrf_nfmanagement::{
     ConditionEventType, NfProfile, NotifCondition, NotificationEventType, SubscrCond,
@@ -61,7 +62,7 @@ pub struct Notified {
 pub enum SubscriptionLimit {
     /// Subscriptions of all consumers.
     Total,
-    /// Subscriptions whose notifications go to one host and port.
+    /// Subscriptions whose notifications go to one host.
     PerConsumer,
 }
 
@@ -84,7 +85,7 @@ pub struct Subscriptions {
     held: BTreeMap<String, Subscription>,
     last: u64,
     max: usize,
-    /// For one host and port.
+    /// For one host: a profile may name many ports.
     max_per_consumer: usize,
 }
 
@@ -110,7 +111,7 @@ impl Subscriptions {
         if self.held.len() >= self.max {
             return Err(SubscriptionLimit::Total);
         }
-        let own = self.held.values().filter(|held| held.consumer == consumer).count();
+        let own = self.held.values().filter(|held| is_same_host(&held.consumer, &consumer)).count();
         if own >= self.max_per_consumer {
             return Err(SubscriptionLimit::PerConsumer);
         }
@@ -362,6 +363,23 @@ mod tests {
         let of = |event, profile| notified(subscription.clone(), event, profile);
         assert_eq!(of(StatusEvent::Registered, &inside), Some(None));
         assert_eq!(of(StatusEvent::Deregistered, &outside), None);
+    }
+
+    #[test]
+    fn all_ports_of_a_host_are_one_consumer() {
+        let mut all = Subscriptions::new(8, 2);
+        let mut add = |consumer: &str| {
+            let uri = format!("http://{consumer}/");
+            let data = serde_json::json!({"nfStatusNotificationUri": uri});
+            let data: SubscriptionData = serde_json::from_value(data).unwrap();
+            let (now, valid) = (Instant::now(), Duration::from_secs(60));
+            all.add(data, None, consumer.into(), now, valid).map(drop)
+        };
+        assert!(add("amf.example:1").is_ok() && add("amf.example:2").is_ok());
+        for same in ["amf.example:3", "AMF.example:1"] {
+            assert_eq!(add(same), Err(SubscriptionLimit::PerConsumer), "{same}");
+        }
+        assert!(add("smf.example:1").is_ok() && add("[::1]:1").is_ok());
     }
 
     #[test]
