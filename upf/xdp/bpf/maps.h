@@ -51,6 +51,8 @@ TABLE(sessions, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1024, BPF_F_MMAPABLE)
 TABLE(buckets, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1024, BPF_F_MMAPABLE);
 /* Rates of packets that are answered, by `enum answer_bucket`: see `answer_in_user_space`. */
 TABLE(answers, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, ANSWER_BUCKETS, BPF_F_MMAPABLE);
+/* By the TEID of a UE: when it may send SOLICITATIONS Router Solicitations again, in ns. */
+TABLE(solicitations, BPF_MAP_TYPE_LRU_HASH, __be32, __u64, 4096, 0);
 /* Bytes left of a volume threshold or quota. */
 TABLE(limits, BPF_MAP_TYPE_ARRAY, __u32, __s64, 1024, BPF_F_MMAPABLE);
 

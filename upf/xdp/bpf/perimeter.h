@@ -130,6 +130,30 @@ global __u32 answer_bucket_of(struct xdp_md *ctx, struct tunnelled *tunnel)
 	return is_unknown_sender(ctx, tunnel) ? ANSWER_UNKNOWN : ANSWER_PEER;
 }
 
+/* Router Solicitations of a UE that are answered at once, and the interval of further ones in
+ * ns. */
+#define SOLICITATIONS 4
+#define SOLICITATION_INTERVAL 1000000000ull
+
+/* The `enum answer_bucket` of a Router Solicitation of a UE; ANSWER_BUCKETS, which is none: it is
+ * dropped. A UE does not use up the answers to others. */
+global __u32 solicitation_bucket_of(struct xdp_md *ctx, struct tunnelled *tunnel)
+{
+	if (!tunnel || is_unknown_sender(ctx, tunnel))
+		return ANSWER_UNKNOWN;
+	__be32 teid = tunnel->teid;
+	__u64 now = bpf_ktime_get_ns(), first = now + SOLICITATION_INTERVAL;
+	__u64 *full_at = bpf_map_lookup_elem(&solicitations, &teid);
+	if (!full_at) {
+		bpf_map_update_elem(&solicitations, &teid, &first, BPF_ANY);
+		return ANSWER_PEER;
+	}
+	return take_tokens(full_at, SOLICITATIONS * SOLICITATION_INTERVAL, SOLICITATION_INTERVAL,
+			   now) ?
+		       ANSWER_PEER :
+		       ANSWER_BUCKETS;
+}
+
 /* What a sender is to a session. */
 enum sender_kind {
 	SENDER_ACCEPTED,

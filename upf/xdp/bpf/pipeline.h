@@ -281,10 +281,10 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 		return of_frames && of_frames->flags & RULE_USER_SPACE ? pass_to_kernel() :
 									 dropped(DROP_MALFORMED);
 	}
-	/* User space answers Router Solicitations within the same rate limit. Hop limit 255 proves
-	 * that the packet is from the link. */
+	/* User space answers Router Solicitations within the same rate limit, and within one of
+	 * each UE. Hop limit 255 proves that the packet is from the link. */
 	if (unlikely(flow->version == 6 && flow->ttl == 255) && is_solicitation(ctx, offset, flow))
-		return answer_in_user_space(DROP_RATE, answer_bucket_of(ctx, tunnel));
+		return answer_in_user_space(DROP_RATE, solicitation_bucket_of(ctx, tunnel));
 	struct rule *rule = classify(ctx, offset, flow, tunnel, target, 1);
 	/* Check the session's UE address even if the PDR has none. */
 	if (unlikely(!rule)) {

@@ -5,7 +5,9 @@ mod filters;
 #[path = "packets/limits.rs"]
 mod limits;
 
-use common::bench::{Bench, GNB, HOST, Link, OTHER_GNB_TEID, OTHER_UE, UE, ethernet, ip4, udp4};
+use common::bench::{
+    Bench, GNB, HOST, Link, OTHER_GNB_TEID, OTHER_TEID, OTHER_UE, UE, ethernet, ip4, udp4,
+};
 use martlet_pfcp::ie::{GateStatus, Interface, SdfFilter};
 use martlet_upf_datapath::conformance::{measure, udp_packet};
 use martlet_upf_datapath::counters::DropReason;
@@ -251,6 +253,31 @@ fn unknown_senders_do_not_use_up_what_peers_are_answered() {
         let frame = uplink(&bench, &g_pdu(0xdead, 0, &[], &packet));
         let passed = (0..100).filter(|_| bench.run_n3(&frame).0 == Verdict::Pass).count();
         assert_eq!(passed, 100, "unknown tunnels of the gNB");
+    });
+}
+
+#[test]
+fn a_ue_does_not_use_up_what_others_are_answered() {
+    Bench::each(|mut bench| {
+        bench.session();
+        bench.other_session();
+        let mut solicitation = vec![0x60, 0, 0, 0, 0, 8, 58, 255];
+        for address in ["fe80::2a", "ff02::2"] {
+            let address: Ipv6Addr = address.parse().expect("an address");
+            solicitation.extend(address.octets());
+        }
+        solicitation.extend([133, 0, 0x7b, 0x8a, 0, 0, 0, 0]);
+        let passed = |bench: &Bench, teid: u32, packet: &[u8], times: usize| {
+            let frame = uplink(bench, &g_pdu(teid, 4, &CONTAINER, packet));
+            (0..times).filter(|_| bench.run_n3(&frame).0 == Verdict::Pass).count()
+        };
+        // Four at once, and one for each second that the test takes.
+        let of_one = passed(&bench, TEID, &solicitation, 200);
+        assert!((4..50).contains(&of_one), "{of_one}");
+        assert_eq!(bench.drops(DropReason::Rate), 200 - of_one as u64);
+        assert_eq!(passed(&bench, OTHER_TEID, &solicitation, 4), 4);
+        let packet = udp_packet(UP, THERE, b"x");
+        assert_eq!(passed(&bench, 0xdead, &packet, 40), 40, "unknown tunnels of the gNB");
     });
 }
 
