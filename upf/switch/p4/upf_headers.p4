@@ -200,7 +200,8 @@ struct metadata_t {
     ipv4_t ues_mask;
     bit<64> ues_v6;
     bit<64> ues_v6_mask;
-    // Our N3 addresses: packets from UEs to them go to the native UPF. 0: none.
+    // Our N3 addresses: packets from UEs to them go to the native UPF, and so do tunnels to other
+    // addresses. 0: unknown; all ones: none.
     ipv4_t own;
     bit<64> own_high;
     bit<64> own_low;

@@ -465,6 +465,17 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
                 }
             }
             if (meta.path == PATH_UPLINK) {
+                // A tunnel to another host, which may have the same TEID.
+                if (hdr.ipv4.isValid()) {
+                    if (meta.own != 0 && hdr.ipv4.destination != meta.own) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
+                } else if (meta.own_high != 0) {
+                    if (hdr.ipv6.destination_low != meta.own_low
+                            || hdr.ipv6.destination_high != meta.own_high) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
+                }
                 // The native UPF checks the sender once more, and where it may be in a handover.
                 if (meta.gnb != 0) {
                     meta.sender = hdr.ipv4.source;

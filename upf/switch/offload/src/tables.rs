@@ -206,13 +206,15 @@ impl Tables {
     }
 
     /// Settings of the ports: the networks of UEs and the N3 addresses of this UPF, to which the
-    /// switch sends no packet of a UE, and the longest packet that fits into a tunnel.
+    /// switch sends no packet of a UE and at which tunnels end, and the longest packet that fits
+    /// into a tunnel.
     pub fn ports(&self, ues: &Ues, longest: u16) -> Vec<Update> {
         let (network, mask) = ues.v4.unwrap_or((u32::MAX, u32::MAX));
         let (network6, mask6) = ues.v6.unwrap_or((u64::MAX, u64::MAX));
-        let own = self.n3.0.map_or(0, |own| own.to_bits().into());
-        let [own_high, own_low] = halves(self.n3.1.map_or(0, Ipv6Addr::to_bits));
-        let all = [network.into(), mask.into(), network6, mask6, own, own_high, own_low];
+        // No packet is for an address of all ones, where 0 stands for any.
+        let own = self.n3.0.map_or(u32::MAX, Ipv4Addr::to_bits);
+        let [own_high, own_low] = halves(self.n3.1.map_or(u128::MAX, Ipv6Addr::to_bits));
+        let all = [network.into(), mask.into(), network6, mask6, own.into(), own_high, own_low];
         let modify = |mut entry: TableEntry| {
             entry.metadata.clear();
             Update { operation: Operation::Modify, entry }

@@ -198,6 +198,26 @@ fn packets_from_ues_to_our_n3_address_go_to_the_native_side() {
     both.counters_are_the_same();
 }
 
+#[test]
+fn tunnels_to_other_hosts_go_to_the_native_side() {
+    let Some(both) = Both::new(&[HOPS, KINDS, OWN].concat()) else { return };
+    with_own_end(&both);
+    let inner = ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"in a tunnel"));
+    let datagram = udp(2152, 2152, &gtp(0x1000, 1, 9, &inner));
+    let to = |address| ethernet(&ipv4(17, 64, GNB, address, &datagram));
+    let to6 = |bits: u128| {
+        let address = std::net::Ipv6Addr::from_bits(N36.to_bits() ^ bits);
+        ethernet6(&ipv6(64, GNB6, address, &datagram))
+    };
+    for (frame, port) in
+        [(to(N3), 1), (to(REMOTE), 2), (to6(0), 1), (to6(1 << 1), 2), (to6(1 << 64), 2)]
+    {
+        let (by, left) = both.run_frame("in a tunnel", 0, &frame).expect("output");
+        assert_eq!((by, left == frame), (port, port == 2), "{frame:02x?}");
+    }
+    both.counters_are_the_same();
+}
+
 /// The next pseudo-random number.
 fn next(random: &mut u64) -> usize {
     *random ^= *random << 13;
