@@ -41,7 +41,8 @@ pub enum DropReason {
     Thermal,
     /// From a UE to an address of this machine, of the core, or of another peer of N3.
     N6Isolation,
-    /// A G-PDU whose sender is not a peer of its session.
+    /// A G-PDU whose sender is not a peer of its session, or an Error Indication of one that is not
+    /// a peer of any.
     N3Source,
     /// A G-PDU without a QFI, where QFIs are required.
     NoQfi,

@@ -33,7 +33,8 @@ impl<O: Egress> Forwarder<O> {
                 {
                     self.relay_end_marker(teid);
                 }
-                return signalling::take(other, from, &self.counters, &self.events);
+                let (counters, events) = (&self.counters, &self.events);
+                return signalling::take(other, from, &self.perimeter, counters, events);
             }
             Err(DecodeError::UnknownExtension(kind)) => {
                 self.counters.dropped(DropReason::UnknownExtension);

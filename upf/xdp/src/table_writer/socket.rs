@@ -41,7 +41,8 @@ impl Socket {
                 {
                     forwarder.relay_end_marker(teid);
                 }
-                return signalling::take(other, from, &forwarder.counters, &forwarder.events);
+                let (counters, events) = (&forwarder.counters, &forwarder.events);
+                return signalling::take(other, from, &forwarder.perimeter, counters, events);
             }
             Err(DecodeError::UnknownExtension(kind)) => {
                 forwarder.counters.dropped(DropReason::UnknownExtension);
