@@ -13,6 +13,9 @@ const NEW_ADDRESS: u16 = 20;
 const ERROR: u16 = 2;
 const REQUEST_WITH_ACK: u16 = 0x01 | 0x04;
 const CREATE_OR_REPLACE: u16 = 0x400 | 0x100;
+/// The metric of framed routes. Those of the machine have lower ones: a framed route to the same
+/// network does not replace them, and packets take theirs.
+const FRAMED_METRIC: u32 = 1_000_000;
 
 /// A route socket.
 pub struct Netlink(OwnedFd);
@@ -105,16 +108,27 @@ impl Netlink {
         self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)?;
         let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
         let network = Ipv6Addr::from_bits(address.to_bits() & mask);
-        self.route(index, network.into(), prefix, Some(mtu), true)
+        self.change_route(index, (network.into(), prefix), Some(mtu), None, true)
     }
 
-    /// Adds or removes a route; without an MTU, that of the interface applies.
+    /// Adds or removes a framed route; without an MTU, that of the interface applies.
     pub fn route(
         &self,
         index: u32,
         network: IpAddr,
         prefix: u8,
         mtu: Option<u32>,
+        make: bool,
+    ) -> io::Result<()> {
+        self.change_route(index, (network, prefix), mtu, Some(FRAMED_METRIC), make)
+    }
+
+    fn change_route(
+        &self,
+        index: u32,
+        (network, prefix): (IpAddr, u8),
+        mtu: Option<u32>,
+        metric: Option<u32>,
         make: bool,
     ) -> io::Result<()> {
         const NEW_ROUTE: u16 = 24;
@@ -129,6 +143,9 @@ impl Netlink {
         body.extend([0; 4]);
         attribute(&mut body, libc::RTA_DST, &bytes);
         attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
+        if let Some(metric) = metric {
+            attribute(&mut body, libc::RTA_PRIORITY, &metric.to_ne_bytes());
+        }
         if let Some(mtu) = mtu {
             attribute(&mut body, libc::RTA_METRICS, &metrics(mtu, network.is_ipv6()));
         }

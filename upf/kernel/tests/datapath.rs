@@ -1,14 +1,16 @@
 //! The `kernel` datapath with its real socket and TUN device, each test in a network namespace of
 //! its own.
 use martlet_upf_config::{N6Mode, UpfConfig};
-use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::conformance::{
-    Rig, checks, checks_of_rare_rules, packets_without_qfi_are_dropped, udp_packet,
+    Rig, checks, checks_of_rare_rules, packets_without_qfi_are_dropped, session, udp_packet,
 };
+use martlet_upf_datapath::{Change, OpenError};
 use martlet_upf_kernel::KernelDatapath;
+use martlet_upf_rules::{PdrExtras, Prefix};
 use martlet_upf_testing::rig::{GNB, HERE, Opened, SocketRig, TIMEOUT, UE, boxed, config, opened};
 use martlet_upf_testing::{REMOTE, in_namespace, run};
 use std::net::{Ipv4Addr, UdpSocket};
+use std::process::Command;
 use std::time::Duration;
 
 fn open(config: &UpfConfig) -> Result<Opened, OpenError> {
@@ -37,6 +39,47 @@ fn the_machine_keeps_its_ipv6_routes() {
     });
 }
 
+/// A framed route may lead to a network of the machine, such as that of its management.
+#[test]
+fn framed_routes_leave_those_of_the_machine_in_place() {
+    in_namespace(|| {
+        run("ip", "link add upa type veth peer name upb");
+        run("ip", "link set upa up");
+        run("ip", "link set upb up");
+        let networks = [("-4", "10.60.0.0", 24), ("-6", "fd60::", 64)];
+        for (family, network, length) in networks {
+            run("ip", &format!("{family} route add {network}/{length} dev upa"));
+        }
+        let interfaces = || {
+            networks.map(|(family, network, length)| {
+                let network = format!("{network}/{length}");
+                let shown = Command::new("ip")
+                    .args([family, "route", "show", "exact", &network])
+                    .output()
+                    .expect("ip runs");
+                let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+                let words: Vec<&str> = shown.split_whitespace().collect();
+                let names = words.windows(2).filter(|pair| pair[0] == "dev");
+                names.map(|pair| pair[1].to_owned()).collect::<Vec<_>>()
+            })
+        };
+        let config = config();
+        let n6 = config.n6.interface.clone();
+        let mut rig = socket_rig(config);
+        let mut session = session(&rig, 1, 7, UE);
+        let routes = networks.map(|(_, network, length)| Prefix {
+            network: network.parse().expect("an address"),
+            length,
+        });
+        let extras = PdrExtras { routes: routes.to_vec(), ..PdrExtras::default() };
+        session.pdrs.get_mut(&2).expect("PDR 2").extras = Some(Box::new(extras));
+        rig.datapath().apply(&Change::to(&session)).expect("the session");
+        assert_eq!(interfaces(), [["upa", &n6]; 2]);
+        rig.datapath().remove(1);
+        assert_eq!(interfaces(), [["upa"]; 2]);
+    });
+}
+
 #[test]
 fn the_kernel_datapath_conforms() {
     let rare = checks_of_rare_rules::<SocketRig>();
@@ -61,8 +104,8 @@ fn packets_without_qfi_are_dropped_where_it_is_required() {
 fn a_packet_of_the_mtu_passes_in_both_directions() {
     in_namespace(|| {
         let mut rig = socket_rig(config());
-        let session = martlet_upf_datapath::conformance::session(&rig, 1, 7, UE);
-        rig.datapath().apply(&martlet_upf_datapath::Change::to(&session)).expect("the session");
+        let session = session(&rig, 1, 7, UE);
+        rig.datapath().apply(&Change::to(&session)).expect("the session");
         // 1400 bytes are the device's MTU, of which 28 are headers.
         let payload = vec![b'x'; 1372];
         rig.send_n3(&martlet_upf_datapath::conformance::g_pdu(
@@ -111,8 +154,8 @@ fn without_n6_there_is_no_interface_but_ues_reach_each_other() {
         let mut rig = SocketRig { datapath, signals, gnb, hosts: Vec::new(), at: HERE };
         let other = Ipv4Addr::new(10, 45, 0, 3);
         for (seid, teid, ue) in [(1, 7, UE), (2, 8, other)] {
-            let session = martlet_upf_datapath::conformance::session(&rig, seid, teid, ue);
-            rig.datapath().apply(&martlet_upf_datapath::Change::to(&session)).expect("the session");
+            let session = session(&rig, seid, teid, ue);
+            rig.datapath().apply(&Change::to(&session)).expect("the session");
         }
         let to = |address| {
             martlet_upf_datapath::conformance::g_pdu(
