@@ -27,6 +27,15 @@ struct Detected {
     rule: usize,
     /// The QFI of its PDU session container, if it is a G-PDU that has one.
     qfi: Option<u8>,
+    /// A Router Advertisement of the UPF: signalling, not usage.
+    is_signalling: bool,
+}
+
+impl Detected {
+    /// A packet of a UE or of the data network.
+    fn of_rule(rule: usize, qfi: Option<u8>) -> Self {
+        Detected { rule, qfi, is_signalling: false }
+    }
 }
 
 /// The rest of a packet's processing, after the session's lock is released.
@@ -174,7 +183,7 @@ impl<O: Egress> Forwarder<O> {
                 }
             }
         }
-        let detected = Detected { rule, qfi };
+        let detected = Detected::of_rule(rule, qfi);
         let next = self.carry_out(entry, &mut state, detected, &flow, &mut frame, now);
         let lan = state.lan.clone();
         drop(state);
@@ -243,7 +252,7 @@ impl<O: Egress> Forwarder<O> {
         let Some(flow) = Flow::of(frame.packet()) else { return };
         match state.rule_for_network(&flow) {
             Some(rule) => {
-                let detected = Detected { rule, qfi: None };
+                let detected = Detected::of_rule(rule, None);
                 self.carry_out(entry, state, detected, &flow, &mut frame, now);
             }
             None => drop(state, DropReason::NoRule),
@@ -295,7 +304,7 @@ impl<O: Egress> Forwarder<O> {
         let mut buffer = router::advertisement(HEADROOM, asked, prefix);
         let mut frame = Frame::new(&mut buffer, HEADROOM);
         let Some(flow) = Flow::of(frame.packet()) else { return drop(DropReason::Malformed) };
-        let detected = Detected { rule, qfi: None };
+        let detected = Detected { rule, qfi: None, is_signalling: true };
         self.carry_out(entry, state, detected, &flow, &mut frame, now);
     }
 
@@ -355,7 +364,7 @@ impl<O: Egress> Forwarder<O> {
             return self.counters.dropped(DropReason::NoRule);
         };
         self.note_fragment(flow);
-        let detected = Detected { rule, qfi: None };
+        let detected = Detected::of_rule(rule, None);
         let next = self.carry_out(entry, &mut state, detected, flow, frame, now);
         drop(state);
         if let Next::Network(instance) = next {
@@ -381,9 +390,10 @@ impl<O: Egress> Forwarder<O> {
             return None;
         };
         self.keep_together(&mut flow);
+        let is_signalling = tunnel.is_none() && router::is_advertisement(&flow);
         let (rule, qfi) = match tunnel {
             // Its destination is no address that a PDR has.
-            None if router::is_advertisement(&flow) => (state.downlink_default(), None),
+            None if is_signalling => (state.downlink_default(), None),
             None => (state.rule_for_network(&flow), None),
             Some((teid, qfi)) => (state.rule_for_tunnel(teid, &flow, qfi), qfi),
         };
@@ -397,7 +407,7 @@ impl<O: Egress> Forwarder<O> {
             self.counters.dropped(DropReason::NoRule);
             return None;
         };
-        let detected = Detected { rule, qfi };
+        let detected = Detected { rule, qfi, is_signalling };
         if let Next::Network(instance) =
             self.carry_out(entry, state, detected, &flow, &mut frame, now)
         {
@@ -457,7 +467,7 @@ impl<O: Egress> Forwarder<O> {
         frame: &mut Frame<'_>,
         now: Instant,
     ) -> Next {
-        let Detected { rule, qfi } = detected;
+        let Detected { rule, qfi, is_signalling } = detected;
         let Some(found) = state.rules.get(rule) else { return Next::Done };
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
         let (guaranteed, marking, ppi) = (found.guaranteed, found.marking, found.paging_policy);
@@ -524,6 +534,10 @@ impl<O: Egress> Forwarder<O> {
         };
         if !sent {
             return drop(state, DropReason::N3);
+        }
+        if is_signalling {
+            self.counters.signalling_packets.add(1);
+            return Next::Done;
         }
         state.last_activity = Some(now);
         if let Some((server, answer)) = answer {
@@ -592,7 +606,7 @@ impl<O: Egress> Forwarder<O> {
         &self,
         entry: &Entry,
         state: &mut State,
-        Detected { rule, qfi }: Detected,
+        Detected { rule, qfi, .. }: Detected,
         flow: &Flow,
         notify: bool,
         frame: &Frame<'_>,

@@ -23,9 +23,12 @@ pub fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
     here && icmp && packet.get(7) == Some(&255) && packet.get(40..42) == Some(&[SOLICITATION, 0])
 }
 
-/// Whether a packet to a UE is one of [`advertisement`].
+/// Whether a packet to a UE is one of [`advertisement`]. Others, which are usage, have an address
+/// of the UE as their destination.
 pub fn is_advertisement(flow: &Flow) -> bool {
-    flow.source == IpAddr::V6(ROUTER) && flow.protocol == ICMPV6
+    let IpAddr::V6(to) = flow.destination else { return false };
+    let here = to.is_multicast() || to.is_unicast_link_local();
+    here && flow.source == IpAddr::V6(ROUTER) && flow.protocol == ICMPV6
 }
 
 /// A Router Advertisement with a 64-bit prefix, whose bits are the argument, after headroom.
@@ -90,5 +93,7 @@ mod tests {
         let flow = Flow::of(&packet).unwrap();
         assert_eq!(flow.destination, IpAddr::V6(ALL_NODES));
         assert!(!is_solicitation(&packet, &flow) && is_advertisement(&flow));
+        let of_ue = "fd45:0:0:7::2a".parse().unwrap();
+        assert!(!is_advertisement(&Flow { destination: of_ue, ..flow }));
     }
 }

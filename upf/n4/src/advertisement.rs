@@ -26,6 +26,15 @@ impl N4 {
         self.deadlines.set(Deadline::Advertisement { seid }, now.instant + interval());
     }
 
+    /// The rules of a session changed: it may have got a prefix, or lost it.
+    pub(super) fn follow_prefix(&mut self, seid: u64, before: bool, after: bool, now: Moment) {
+        match (before, after) {
+            (false, true) => self.advertise_later(seid, now),
+            (true, false) => self.deadlines.cancel(Deadline::Advertisement { seid }),
+            _ => {}
+        }
+    }
+
     /// Sends an advertisement that is due.
     pub(super) fn advertise(&mut self, seid: u64, now: Moment) {
         self.datapath.advertise(seid);

@@ -1,4 +1,5 @@
 //! PFCP session modification (TS 29.244, 6.3.3).
+use super::advertisement::is_advertised;
 use super::by_peer::cp_address;
 use super::establishment::rejected;
 use super::headers;
@@ -102,6 +103,7 @@ impl N4 {
         let context =
             self.sessions.get(&seid).ok_or(Rejection::from(Cause::SESSION_CONTEXT_NOT_FOUND))?;
         let old = context.session();
+        let was_advertised = is_advertised(&old);
         let mut session = old.clone();
         session.cp = request.cp_fseid.unwrap_or(session.cp);
         if request.inactivity_timer.is_some() {
@@ -160,6 +162,7 @@ impl N4 {
         self.unindex_remote(&old);
         self.index_remote(&session);
         self.change_lines(seid, &session);
+        let is_advertised = is_advertised(&session);
         if let Some(context) = self.sessions.get_mut(&seid) {
             if old.cp != session.cp {
                 self.by_cp.remove(cp_address(&old.cp), &old.cp.seid);
@@ -172,6 +175,7 @@ impl N4 {
         }
         self.confirm(seid);
         self.schedule(seid, Some(&old), now);
+        self.follow_prefix(seid, was_advertised, is_advertised, now);
         let mut reports = self.reports(seid, &final_usage, &gone, UsageReportTrigger::TERMR, now);
         for urr in &gone_ids {
             self.forget_urr(seid, *urr);

@@ -218,6 +218,8 @@ fn a_ue_gets_its_prefix<R: Rig>(rig: &mut R) {
     apply(rig, &session);
     advertised(rig, all_nodes);
     settle(rig);
+    // They are signalling, not usage.
+    assert_eq!(rig.datapath().forwarded(1), [0, 0]);
 }
 
 fn echo_is_answered<R: Rig>(rig: &mut R) {

@@ -4,7 +4,7 @@ use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
 use martlet_upf_config::DnnConfig;
 use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 /// A UPF with a pool of five addresses.
@@ -64,6 +64,28 @@ fn an_ipv6_prefix_is_advertised_again_before_the_router_expires() {
     assert_eq!(report.report_type, ReportType::DLDR);
     smf.delete(seid);
     assert_eq!(smf.n4.deadlines.len(), 0);
+}
+
+#[test]
+fn a_prefix_that_a_modification_adds_is_advertised_until_it_is_removed() {
+    let mut smf = Smf::without_heartbeats();
+    let (seid, _) = smf.establish(establishment());
+    smf.accepted(seid, to_gnb(REMOTE));
+    let before = smf.n4.deadlines.len();
+    let with = |prefix: Option<Ipv6Addr>| {
+        let mut pdi = establishment().create_pdrs[1].pdi.clone();
+        pdi.ue_ip_addresses[0].ipv6 = prefix;
+        let update = UpdatePdr { pdr_id: PdrId(2), pdi: Some(pdi), ..Default::default() };
+        SessionModificationRequest { update_pdrs: vec![update], ..Default::default() }
+    };
+    smf.accepted(seid, with(Some("fd45:0:0:7::".parse().unwrap())));
+    assert_eq!(smf.n4.deadlines.len(), before + 1);
+    smf.pass(Duration::from_secs(21_600));
+    let bytes = smf.bench.receive_n3().expect("an advertisement");
+    let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&bytes) else { panic!() };
+    assert_eq!(pdu.payload[40], 134);
+    smf.accepted(seid, with(None));
+    assert_eq!(smf.n4.deadlines.len(), before);
 }
 
 #[test]
