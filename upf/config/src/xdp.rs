@@ -81,7 +81,7 @@ pub struct XdpNatConfig {
     /// Flows of one UE at a time.
     pub flows_per_ue: u32,
     /// Whether packets of any host to the public port of a UE reach it; otherwise only those of
-    /// hosts that the port sent to.
+    /// hosts that the port sent to. Hosts begin flows up to half of `flows` and `flows_per_ue`.
     pub full_cone: bool,
     /// Seconds for which a TCP connection lives without a packet (RFC 5382, REQ-5).
     pub tcp_established_s: u32,

@@ -157,14 +157,22 @@ global __u32 nat_allocate(struct nat_key *key)
 	return index;
 }
 
-inline_always int nat_count(__u32 session)
+/* The share of a limit for a flow; `inward`: that a host of the data network begins. Senders with
+ * forged addresses leave half to flows of UEs. */
+inline_always __u32 nat_share(__u32 limit, int inward)
+{
+	return inward ? (limit + 1) / 2 : limit;
+}
+
+inline_always int nat_count(__u32 session, int inward)
 {
 	struct session *of = bpf_map_lookup_elem(&sessions, &session);
 	if (!of)
 		return 0;
-	if (__sync_fetch_and_add(&of->flows, 1) < settings.nat.flows_per_ue) {
+	if (__sync_fetch_and_add(&of->flows, 1) < nat_share(settings.nat.flows_per_ue, inward)) {
 		/* The global limit applies as well. */
-		if (__sync_fetch_and_add(&globals.nat_flows, 1) < settings.nat.flows)
+		if (__sync_fetch_and_add(&globals.nat_flows, 1) <
+		    nat_share(settings.nat.flows, inward))
 			return 1;
 		__sync_fetch_and_add(&globals.nat_flows, -1);
 	}
@@ -234,7 +242,7 @@ global __u32 nat_insert(struct nat_key *key, struct nat_binding *bound)
 /* Creates a flow for a UE, or finds the one that another CPU created meanwhile. */
 global __u32 nat_create(struct nat_key *out, __u32 session, __u32 incarnation)
 {
-	if (!out || !nat_count(session))
+	if (!out || !nat_count(session, 0))
 		return NONE;
 	struct nat_binding bound = {
 		.address = nat_address_of(out->near),
@@ -262,7 +270,7 @@ global __u32 nat_accept(struct nat_key *in)
 		return NONE;
 	struct nat_end end = { .address = in->near, .port = in->near_port, .protocol = protocol };
 	struct nat_binding *found = bpf_map_lookup_elem(&nat_of_public, &end);
-	if (!found || !nat_count(found->session))
+	if (!found || !nat_count(found->session, 1))
 		return NONE;
 	struct nat_key out = {
 		.near = found->address,
@@ -298,7 +306,7 @@ global int nat_restart(struct nat_key *key, __u32 session, __u32 incarnation)
 		return 0;
 	__u32 was = flow->incarnation, ticks = bpf_jiffies64();
 	if (was != incarnation) {
-		if (!nat_count(session))
+		if (!nat_count(session, 0))
 			return 0;
 		if (__sync_val_compare_and_swap(&flow->incarnation, was, incarnation) != was) {
 			nat_uncount(session);

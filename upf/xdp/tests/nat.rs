@@ -246,6 +246,27 @@ fn with_a_full_cone_any_host_reaches_the_port_of_a_ue() {
 }
 
 #[test]
+fn hosts_leave_half_of_the_flows_to_the_ue() {
+    each(
+        |config| config.xdp.nat.full_cone = true,
+        |bench| {
+            out(&bench, &udp((UE, 9000), (HOST, 7000), b"x"));
+            let begins = |n: &u8| {
+                let sender = Ipv4Addr::new(10, 98, 1, *n);
+                let packet = udp((sender, 7777), (PUBLIC, 9000), b"forged");
+                down(&bench, &packet).0 == Verdict::Redirect(0)
+            };
+            // Of 64 flows, one is the UE's own.
+            assert_eq!((0..200).filter(begins).count(), 31);
+            for n in 0..32 {
+                let (verdict, _) = up(&bench, TEID, &udp((UE, 9000), (HOST, 7100 + n), b"x"));
+                assert_eq!(verdict, Verdict::Redirect(0), "{n}");
+            }
+        },
+    );
+}
+
+#[test]
 fn pings_have_a_unique_identifier() {
     each(
         |_| {},
