@@ -2,7 +2,7 @@
 use crate::Shared;
 use crate::config::CellConfig;
 use crate::lpp::{
-    Carrier, MeasuredCell, Session, Transactions, dl_tdoa, gnss, next_identity, nr_ecid,
+    Carrier, MAX_CELLS, MeasuredCell, Session, Transactions, dl_tdoa, gnss, next_identity, nr_ecid,
     positioning_failed, request_capabilities,
 };
 use crate::metrics;
@@ -19,6 +19,7 @@ use martlet_sbi_api::nlmf_location::{
     PositioningMethodAndUsage, PositioningMode, UeUpPositioningCapabilities, UncertaintyEllipse,
     Usage,
 };
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -107,7 +108,7 @@ async fn ue_assisted(
                 found.map(|it| (it, UsedMethod::Other(PositioningMethod::MultiRtt)))
             }
             Method::DlTdoa if capabilities.dl_tdoa && shared.config.cells.len() > 2 => {
-                dl_tdoa_position(shared, &mut lpp)
+                dl_tdoa_position(shared, &mut lpp, input)
                     .await
                     .map(|it| (it, UsedMethod::Other(PositioningMethod::DlTdoa)))
             }
@@ -177,9 +178,31 @@ async fn multi_rtt_position(
     solve_ranges(&ranges).map_err(positioning_failed)
 }
 
-async fn dl_tdoa_position(shared: &Shared, lpp: &mut Transactions) -> Result<Estimate, Problem> {
-    let ranges = dl_tdoa(lpp, &shared.config.cells).await?;
+async fn dl_tdoa_position(
+    shared: &Shared,
+    lpp: &mut Transactions,
+    input: &InputData,
+) -> Result<Estimate, Problem> {
+    let cells = cells_near(&shared.config.cells, input.ncgi.as_ref());
+    let ranges = dl_tdoa(lpp, &cells).await?;
     solve_ranges(&ranges).map_err(positioning_failed)
+}
+
+/// The cells whose signals the UE may receive, the nearest to its serving cell first, as many as
+/// assistance data can hold. A UE cannot tell cells with the same physical cell identity apart, so
+/// the nearest of them counts. All, if the serving cell is not configured.
+fn cells_near(configured: &[CellConfig], serving: Option<&Ncgi>) -> Vec<CellConfig> {
+    let identity = serving.map(|it| it.nr_cell_id.to_u64());
+    let serving = configured.iter().find(|it| identity.is_some() && it.identity() == identity);
+    let Some(serving) = serving else { return configured.to_vec() };
+    let distance = |it: &CellConfig| serving.position.distance(&it.position);
+    let near = configured.iter().filter(|it| distance(it) <= NEIGHBOUR_RANGE);
+    let mut cells: Vec<CellConfig> = near.cloned().collect();
+    cells.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+    let mut identities = HashSet::new();
+    cells.retain(|it| identities.insert(it.pci));
+    cells.truncate(MAX_CELLS);
+    cells
 }
 
 async fn nr_ecid_position(
@@ -349,6 +372,25 @@ mod tests {
     fn ncgi(identity: u64) -> Ncgi {
         let plmn_id = "00101".parse().unwrap();
         Ncgi { plmn_id, nr_cell_id: NrCellId::from_u64(identity), nid: None }
+    }
+
+    #[test]
+    fn signals_of_the_cells_near_the_ue_are_requested() {
+        // A town of 100 cells, in which the UE is, behind another one with the same identities.
+        let town = |first: u64, east: f64| {
+            (0..100).map(move |n| cell(first + n, n as u16, east + 10.0 * n as f64))
+        };
+        let configured: Vec<CellConfig> = town(0x100, 50_000.0).chain(town(0x200, 0.0)).collect();
+        let identities = |serving: Option<u64>| -> Vec<u64> {
+            let serving = serving.map(ncgi);
+            let near = cells_near(&configured, serving.as_ref());
+            near.iter().filter_map(CellConfig::identity).collect()
+        };
+        let near = identities(Some(0x220));
+        assert_eq!((near.len(), near[0]), (MAX_CELLS, 0x220));
+        assert!(near.iter().all(|it| (0x200..=0x240).contains(it)), "{near:x?}");
+        assert_eq!(identities(Some(0x999)).len(), 200);
+        assert_eq!(identities(None).len(), 200);
     }
 
     #[test]
