@@ -432,22 +432,18 @@ impl Tables {
                 format!("the default action of {} is fixed by the program", described.alias),
             );
         }
-        let spec = &self.program.spec.tables[table];
-        let program = || {
-            let action = self
-                .program
-                .info
-                .actions
-                .iter()
-                .position(|action| action.alias == spec.default_action);
-            Call { action: action.unwrap_or_default(), arguments: Vec::new() }
-        };
-        let set = call.clone().unwrap_or_else(program);
+        let set = call.clone().unwrap_or_else(|| self.program_default(table));
         self.check_call(described, &set, true)?;
         let mut state = self.state();
         self.target.set_default(table, &set)?;
         state.defaults[table] = call;
         Ok(())
+    }
+
+    /// The program's default action of a table.
+    fn program_default(&self, table: usize) -> Call {
+        let action = self.program.info.action(&self.program.spec.tables[table].default_action);
+        Call { action: action.unwrap_or_default(), arguments: Vec::new() }
     }
 
     /// The default action of a table, where a controller has set one.
@@ -494,7 +490,8 @@ impl Tables {
         Some(state.entries.iter().flat_map(|table| table.values()).filter_map(counter).collect())
     }
 
-    /// Empties all tables atomically.
+    /// Restores the initial state: empties all tables atomically, then restores the program's
+    /// default actions and removes the limits of all meters.
     pub fn clear(&self) -> Result<(), WriteError> {
         let mut state = self.state();
         let staged = state
@@ -503,7 +500,18 @@ impl Tables {
             .flat_map(|table| table.values())
             .map(|entry| ((entry.table, entry.key.clone()), None));
         let staged = staged.collect();
-        self.commit(&mut state, staged).map_err(|(_, error)| error)
+        self.commit(&mut state, staged).map_err(|(_, error)| error)?;
+        for table in 0..state.defaults.len() {
+            if state.defaults[table].is_some() {
+                self.target.set_default(table, &self.program_default(table))?;
+                state.defaults[table] = None;
+            }
+        }
+        while let Some((&(meter, index), _)) = state.meters.first_key_value() {
+            self.target.set_meter(meter, index, None)?;
+            state.meters.remove(&(meter, index));
+        }
+        Ok(())
     }
 
     /// Sets a meter: rate in bytes per second and burst in bytes; `None` is unlimited.
