@@ -93,23 +93,41 @@ impl Tables {
         })
     }
 
-    /// Writes each update that is valid, and reports the others.
+    /// Writes each update that is valid and fits, and reports the others. All are one commit
+    /// unless they do not fit together.
     pub fn write_each(&self, updates: &[Update]) -> Vec<(usize, WriteError)> {
-        let mut state = self.state();
-        let mut staged = Staged::new();
         let mut errors = Vec::new();
-        for (n, update) in updates.iter().enumerate() {
-            if let Err(error) = self.stage(&state, &mut staged, update) {
-                errors.push((n, error));
-            }
-        }
-        if let Err((_, error)) = self.commit(&mut state, staged) {
-            let written = |n: &usize| !errors.iter().any(|(m, _)| m == n);
-            let failed: Vec<_> =
-                (0..updates.len()).filter(written).map(|n| (n, error.clone())).collect();
-            errors.extend(failed);
-        }
+        self.write_fitting(&mut self.state(), updates, 0, &mut errors);
         errors
+    }
+
+    /// [`Tables::write_each`] for the updates of a batch from `first` on. If they do not fit, each
+    /// half is written by itself.
+    fn write_fitting(
+        &self,
+        state: &mut State,
+        updates: &[Update],
+        first: usize,
+        errors: &mut Vec<(usize, WriteError)>,
+    ) {
+        let mut staged = Staged::new();
+        let mut outcomes: Vec<Result<(), WriteError>> =
+            updates.iter().map(|update| self.stage(state, &mut staged, update)).collect();
+        if let Err((_, error)) = self.commit(state, staged) {
+            if error.code == Code::ResourceExhausted && updates.len() > 1 {
+                let (these, others) = updates.split_at(updates.len() / 2);
+                self.write_fitting(state, these, first, errors);
+                self.write_fitting(state, others, first + these.len(), errors);
+                return;
+            }
+            outcomes.iter_mut().for_each(|outcome| {
+                if outcome.is_ok() {
+                    *outcome = Err(error.clone());
+                }
+            });
+        }
+        let failed = outcomes.into_iter().enumerate().filter_map(|(n, it)| Some((n, it.err()?)));
+        errors.extend(failed.map(|(n, error)| (first + n, error)));
     }
 
     /// The first update of a batch that exceeds its table's size; deletions of the batch count

@@ -1,6 +1,6 @@
 //! The tables of our program over a target that records default actions and meters.
 use martlet_switch_control::model::*;
-use martlet_switch_control::{Tables, Target, TargetError, UPF};
+use martlet_switch_control::{Code, Tables, Target, TargetError, UPF, WriteError};
 use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
@@ -87,4 +87,31 @@ fn clearing_restores_default_actions_and_meters() {
     assert_eq!((tables.default_of(forward), tables.meters().len()), (None, 0));
     assert_eq!(*target.defaults.lock().unwrap(), [(forward, drop)]);
     assert_eq!(*target.meters.lock().unwrap(), [(0, 3, None), (0, 9, None)]);
+}
+
+#[test]
+fn updates_that_fit_are_written_beside_those_that_do_not() {
+    let (tables, _) = tables();
+    let mut updates = vec![update(&tables, Operation::Delete, 100)];
+    updates.extend((1..=66).map(|port| update(&tables, Operation::Insert, port)));
+    updates.push(update(&tables, Operation::Modify, 66));
+    let of_code = |(n, error): (usize, WriteError)| (n, error.code);
+    let failed: Vec<_> = tables.write_each(&updates).into_iter().map(of_code).collect();
+    let expected = [
+        (0, Code::NotFound),
+        (65, Code::ResourceExhausted),
+        (66, Code::ResourceExhausted),
+        (67, Code::NotFound),
+    ];
+    assert_eq!(failed, expected);
+    let mut ports: Vec<FieldMatch> = Vec::new();
+    for entry in tables.entries(table(&tables, "interfaces")) {
+        ports.extend(entry.key.fields);
+    }
+    assert_eq!(ports, (1..=64).map(FieldMatch::Exact).collect::<Vec<_>>());
+
+    // Deletions of a batch make space for its insertions.
+    let updates = [(Operation::Insert, 65), (Operation::Delete, 1)];
+    let updates = updates.map(|(operation, port)| update(&tables, operation, port));
+    assert!(tables.write_each(&updates).is_empty());
 }
