@@ -7,7 +7,7 @@ use martlet_ngap::NgapPduKind;
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_ran::Gnb;
 use martlet_sbi::{ApiRoot, CallPolicy, Peer, Problem, Router};
-use martlet_sbi_api::common::{PresenceInfo, PresenceState, Tac, Tai};
+use martlet_sbi_api::common::{GNbId, GlobalRanNodeId, PresenceInfo, PresenceState, Tac, Tai};
 use martlet_sbi_api::namf_event_exposure::*;
 use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
@@ -167,6 +167,7 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
             tracking_area_list: Some(vec![Tai::new(network, Tac::from_u32(2))]),
             ..Default::default()
         };
+        let second = area.clone();
         event.area_list = Some(vec![AmfEventArea { presence_info: Some(area) }]);
         event.max_reports = Some(3);
         amf.create_subscription(subscription(event)).await.map_err(wrong)?;
@@ -194,6 +195,39 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
         ue.handover_to(&other).await?;
         tokio::time::sleep(Duration::from_millis(200)).await;
         ensure!(reports.try_recv().is_err(), "more than three reports");
+
+        // A gNB as the area: the UE stays there in CM-IDLE.
+        let mut gnb = GlobalRanNodeId::new(core.config().amf.tais[1].plmn.parse()?);
+        gnb.g_nb_id = Some(GNbId { bit_length: 24, gnb_value: "000008".into() });
+        let area = PresenceInfo {
+            pra_id: Some("gnb".into()),
+            global_ran_node_id_list: Some(vec![gnb]),
+            ..Default::default()
+        };
+        let mut event = AmfEvent::new(AmfEventType::PresenceInAoiReport);
+        event.area_list = Some(vec![
+            AmfEventArea { presence_info: Some(area) },
+            AmfEventArea { presence_info: Some(second) },
+        ]);
+        let made = amf.create_subscription(subscription(event)).await.map_err(wrong)?;
+        let states = |report: AmfEventReport| -> Vec<Option<PresenceState>> {
+            let areas = report.area_list.into_iter().flatten();
+            areas.map(|area| area.presence_info?.presence_state).collect()
+        };
+        let both = |state: PresenceState| vec![Some(state.clone()), Some(state)];
+        let first = states(next(&mut reports).await?);
+        ensure!(first == both(PresenceState::InArea), "the UE is at the gNB: {first:?}");
+        ue.release_to_idle().await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.handover_to(&one).await?;
+        // Without a report of another gNB in CM-IDLE, this is the next one.
+        let second = states(next(&mut reports).await?);
+        ensure!(second == both(PresenceState::OutOfArea), "CM-IDLE changed the gNB: {second:?}");
+        let id = made.location.rsplit('/').next().context("no identity")?.to_string();
+        messages = one.subscribe();
+        amf.delete_subscription(&id).await.map_err(wrong)?;
+        asked(&mut messages).await?;
+        ue.handover_to(&other).await?;
 
         // Two events of one type in a subscription: each is compared with its own last report.
         let event = |n: usize| -> Result<AmfEvent> {

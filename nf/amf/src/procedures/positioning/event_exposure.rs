@@ -17,7 +17,9 @@ use martlet_nf::callbacks::check_share;
 use martlet_ngap::helpers;
 use martlet_ngap::ngap::*;
 use martlet_sbi::Problem;
-use martlet_sbi_api::common::{DateTime, PlmnId, PresenceInfo, PresenceState, Supi};
+use martlet_sbi_api::common::{
+    DateTime, GlobalRanNodeId, PlmnId, PresenceInfo, PresenceState, Supi,
+};
 use martlet_sbi_api::namf_event_exposure::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -232,14 +234,24 @@ fn is_in(area: &PresenceInfo, location: Location, gnb: Option<&Gnb>) -> bool {
     let (tai, cell) = (location.tai.to_sbi(), location.ncgi());
     let by_node = || {
         let setup = gnb.and_then(Gnb::setup);
-        area.global_ran_node_id_list
-            .iter()
-            .flatten()
-            .any(|node| setup.as_ref().is_some_and(|setup| setup.global == *node))
+        area.global_ran_node_id_list.iter().flatten().any(|node| match &setup {
+            Some(setup) => setup.global == *node,
+            // The UE is in CM-IDLE.
+            None => is_cell_of(node, location),
+        })
     };
     area.tracking_area_list.iter().flatten().any(|own| *own == tai)
         || area.ncgi_list.iter().flatten().any(|own| *own == cell)
         || by_node()
+}
+
+/// Whether a cell belongs to a RAN node: the identity of a gNB is the first bits of the identities
+/// of its cells (TS 38.413, 9.3.1.7).
+fn is_cell_of(node: &GlobalRanNodeId, location: Location) -> bool {
+    let Some(gnb) = &node.g_nb_id else { return false };
+    let Some(other_bits) = 36u32.checked_sub(gnb.bit_length.into()) else { return false };
+    let of_gnb = u64::from_str_radix(&gnb.gnb_value, 16);
+    node.plmn_id == location.ncgi().plmn_id && of_gnb == Ok(location.cell >> other_bits)
 }
 
 /// Sends one report (TS 29.518, 5.3.2.4).
