@@ -144,6 +144,10 @@ impl Report {
             let rows = self.procedures.iter().map(ProcedureReport::row);
             let _ = writeln!(text, "\n  latency at the gNB\n{}", table(header, 1..8, rows));
         }
+        if self.samples_dropped > 0 {
+            let dropped = self.samples_dropped;
+            let _ = writeln!(text, "\n  {dropped} latencies are missing: there were too many");
+        }
         if let Some(reason) = &self.aborted {
             let _ = writeln!(text, "\n  ended early: {reason}");
         }
@@ -267,7 +271,7 @@ mod tests {
                 total_ms: None,
             }],
             aborted: None,
-            samples_dropped: 0,
+            samples_dropped: 3,
         };
         let lines = [
             "storm: NOT as expected, 1.2 s",
@@ -280,6 +284,8 @@ mod tests {
             "  latency at the gNB",
             "  procedure     count  failed  min ms  median ms  p95 ms  p99 ms  max ms  failures",
             "  registration     12       2   1.500      1.500   1.500   1.500   1.500  2 x timeout",
+            "",
+            "  3 latencies are missing: there were too many",
         ];
         assert_eq!(report.to_text(), lines.join("\n") + "\n");
     }
