@@ -39,6 +39,7 @@ pub(crate) async fn dl_tdoa(
     lpp.send(Body::ProvideAssistanceData(data.into())).await?;
     let common = CommonIEsRequestLocationInformation {
         location_information_type: LocationInformationType::LocationMeasurementsRequired,
+        qos: Some(lpp.qos()),
         ..Default::default()
     };
     let tdoa = NrDlTdoaRequestLocationInformationR16 {

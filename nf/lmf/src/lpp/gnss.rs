@@ -16,6 +16,7 @@ const GPS: usize = 0;
 pub(crate) async fn gnss(lpp: &mut Transactions) -> Result<Estimate, Problem> {
     let common = CommonIEsRequestLocationInformation {
         location_information_type: LocationInformationType::LocationEstimateRequired,
+        qos: Some(lpp.qos()),
         location_coordinate_types: Some(LocationCoordinateTypes {
             ellipsoid_point_with_uncertainty_ellipse: true,
             ..Default::default()

@@ -31,6 +31,7 @@ pub(crate) async fn multi_rtt(
     lpp.send(Body::ProvideAssistanceData(data.into())).await?;
     let common = CommonIEsRequestLocationInformation {
         location_information_type: LocationInformationType::LocationMeasurementsRequired,
+        qos: Some(lpp.qos()),
         ..Default::default()
     };
     let rtt = NrMultiRttRequestLocationInformationR16 {

@@ -28,6 +28,7 @@ pub(crate) async fn nr_ecid(lpp: &mut Transactions) -> Result<Vec<MeasuredCell>,
         common_ies_request_location_information: Some(Box::new(
             CommonIEsRequestLocationInformation {
                 location_information_type: LocationInformationType::LocationMeasurementsRequired,
+                qos: Some(lpp.qos()),
                 ..Default::default()
             },
         )),

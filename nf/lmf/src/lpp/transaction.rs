@@ -1,8 +1,14 @@
 //! LPP transactions (TS 37.355, 4.3.2).
 use super::session::Session;
-use martlet_lpp::{Body, LppMessage, Transaction, decode, encode};
+use martlet_lpp::{
+    AbortR9IEs, Body, CommonIEsAbort, CommonIEsAbortAbortCause, LppMessage, QoS, ResponseTime,
+    Transaction, decode, encode,
+};
 use martlet_sbi::Problem;
 use std::time::{Duration, Instant};
+
+/// Time limit to send an Abort. The request has failed already, and waits for it.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The LPP transactions of a session.
 pub(crate) struct Transactions {
@@ -26,22 +32,35 @@ impl Transactions {
         &self.session
     }
 
+    /// The quality of service of a request for location information: the UE answers in time, if
+    /// only to report that it has no position.
+    pub(crate) fn qos(&self) -> QoS {
+        QoS { response_time: Some(response_time(self.limit)), ..Default::default() }
+    }
+
     /// Sends a message that has no answer.
     pub(crate) async fn send(&mut self, body: Body) -> Result<(), Problem> {
         let transaction = Transaction::ByServer(self.next);
         self.next = self.next.wrapping_add(1);
-        let bytes =
-            encode(&LppMessage::new(transaction, true, body)).map_err(positioning_failed)?;
+        self.transmit(&LppMessage::new(transaction, true, body)).await
+    }
+
+    async fn transmit(&self, message: &LppMessage) -> Result<(), Problem> {
+        let bytes = encode(message).map_err(positioning_failed)?;
         self.session.send(&bytes).await
     }
 
     async fn acknowledge(&self, acknowledgement: &LppMessage) {
-        let sent = match encode(acknowledgement).map_err(positioning_failed) {
-            Ok(bytes) => self.session.send(&bytes).await,
-            Err(problem) => Err(problem),
-        };
-        if let Err(problem) = sent {
+        if let Err(problem) = self.transmit(acknowledgement).await {
             tracing::info!(supi = %self.session.ue(), %problem, "LPP acknowledgement not sent");
+        }
+    }
+
+    /// Aborts a transaction without answer, so that the UE stops its measurements (TS 37.355, 5.5).
+    async fn abort(&self, transaction: Transaction) {
+        let sent = tokio::time::timeout(ABORT_TIMEOUT, self.transmit(&abort(transaction))).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            tracing::info!(supi = %self.session.ue(), "LPP Abort not sent");
         }
     }
 
@@ -49,12 +68,18 @@ impl Transactions {
     pub(crate) async fn request(&mut self, request: Body) -> Result<Body, Problem> {
         let transaction = Transaction::ByServer(self.next);
         self.next = self.next.wrapping_add(1);
-        let bytes =
-            encode(&LppMessage::new(transaction, false, request)).map_err(positioning_failed)?;
-        self.session.send(&bytes).await?;
+        self.transmit(&LppMessage::new(transaction, false, request)).await?;
         let until = Instant::now() + self.limit;
         loop {
-            let bytes = self.session.receive(until).await?;
+            let bytes = match self.session.receive(until).await {
+                Ok(bytes) => bytes,
+                Err(problem) => {
+                    if problem.cause() == "PEER_NOT_RESPONDING" {
+                        self.abort(transaction).await;
+                    }
+                    return Err(problem);
+                }
+            };
             let message = match decode(&bytes) {
                 Ok(message) => message,
                 Err(error) => {
@@ -80,6 +105,19 @@ impl Transactions {
     }
 }
 
+/// The time in which a UE has to answer, so that the answer arrives within a limit: whole seconds
+/// from 1 to 128 (TS 37.355, 6.4.2), less one for transport.
+fn response_time(limit: Duration) -> ResponseTime {
+    let seconds = limit.as_secs().saturating_sub(1).clamp(1, 128);
+    ResponseTime { time: seconds as u8, ..Default::default() }
+}
+
+fn abort(transaction: Transaction) -> LppMessage {
+    let cause = CommonIEsAbort { abort_cause: CommonIEsAbortAbortCause::NetworkAbort };
+    let abort = AbortR9IEs { common_ies_abort: Some(cause), ..Default::default() };
+    LppMessage::new(transaction, true, Body::Abort(abort.into()))
+}
+
 /// The answer to the request of this transaction; None if the message is none.
 fn answer_to(transaction: Transaction, message: LppMessage) -> Option<Result<Body, Problem>> {
     let unknown = message.transaction_id.is_none();
@@ -100,6 +138,23 @@ fn answer_to(transaction: Transaction, message: LppMessage) -> Option<Result<Bod
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ue_has_whole_seconds_below_the_limit_to_answer() {
+        for (milliseconds, time) in
+            [(0, 1), (999, 1), (2_500, 1), (10_000, 9), (129_000, 128), (3_600_000, 128)]
+        {
+            let expected = ResponseTime { time, ..Default::default() };
+            assert_eq!(response_time(Duration::from_millis(milliseconds)), expected);
+        }
+    }
+
+    #[test]
+    fn an_abort_has_the_transaction_and_a_cause_of_the_network() {
+        // As tshark dissects it: transaction 0 of the server, its end, networkAbort.
+        let bytes = encode(&abort(Transaction::ByServer(0))).unwrap();
+        assert_eq!(bytes, [0x90, 0x01, 0x30, 0x58]);
+    }
 
     #[test]
     fn an_error_without_transaction_answers_the_request() {

@@ -3,8 +3,27 @@ use super::*;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_lcs_protocol::UeState;
-use martlet_ran::PositioningConfig;
+use martlet_lpp::{Body, CommonIEsAbort, CommonIEsAbortAbortCause};
+use martlet_ran::ue::{Event, PositioningKind};
+use martlet_ran::{PositioningConfig, UeEvent};
 use martlet_tests::in_namespace;
+use tokio::sync::broadcast;
+
+/// The body of the next LPP message to a UE over NAS.
+async fn next_lpp(events: &mut broadcast::Receiver<UeEvent>) -> Result<Body> {
+    let message = async {
+        loop {
+            let event = events.recv().await?;
+            if let UeEvent::Nas(Event::Positioning { kind, message, .. }) = event
+                && kind == PositioningKind::Lpp
+            {
+                return anyhow::Ok(message);
+            }
+        }
+    };
+    let message = tokio::time::timeout(LIMIT, message).await.context("no LPP message")??;
+    Body::of(martlet_lpp::decode(&message)?).context("no body")
+}
 
 #[test]
 fn best_available_method_is_used() {
@@ -63,7 +82,8 @@ fn ue_without_user_plane_is_located_over_nas_or_by_cell() {
         let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
         let before = served("control plane");
-        let (_lpp, positioning) = testbed.ue(1, there, true, false).await?;
+        let (ue, positioning) = testbed.ue(1, there, true, false).await?;
+        let mut events = ue.subscribe().await?;
         let (found, method, within) = testbed.locate(1).await?;
         ensure!(
             method == "NR_ECID" && found.distance(&there) < within,
@@ -71,6 +91,14 @@ fn ue_without_user_plane_is_located_over_nas_or_by_cell() {
             found.distance(&there)
         );
         ensure!(positioning.state() == UeState::Idle && served("control plane") > before);
+        // The UE has less time than the LMF waits, 10 s.
+        next_lpp(&mut events).await?;
+        let Body::RequestLocationInformation(request) = next_lpp(&mut events).await? else {
+            anyhow::bail!("no RequestLocationInformation after RequestCapabilities");
+        };
+        let common = request.common_ies_request_location_information;
+        let time = common.and_then(|it| it.qos?.response_time);
+        ensure!(time.as_ref().is_some_and(|it| it.time == 9 && it.unit_r15.is_none()), "{time:?}");
 
         // The gNB of this UE knows only its cell.
         let none = testbed.gnb.new_ue(testbed.core.ue_config(2))?;
@@ -104,8 +132,14 @@ fn ue_whose_measurements_give_no_position_is_located_by_its_cell() {
         silent.lpp = true;
         let silent = testbed.gnb.new_ue(silent)?;
         testbed.core.register_with_session(&silent).await?;
+        let mut events = silent.subscribe().await?;
         let (_, method, _) = testbed.locate(3).await?;
         ensure!(method == "CELLID", "{method}");
+        let (asked, aborted) = (next_lpp(&mut events).await?, next_lpp(&mut events).await?);
+        ensure!(matches!(asked, Body::RequestCapabilities(_)), "{}", asked.name());
+        let Body::Abort(abort) = aborted else { anyhow::bail!("{} is no Abort", aborted.name()) };
+        let cause = CommonIEsAbort { abort_cause: CommonIEsAbortAbortCause::NetworkAbort };
+        ensure!(abort.common_ies_abort == Some(cause), "{abort:?}");
         Ok(())
     });
 }
