@@ -45,7 +45,18 @@ impl LmfLocation for Lmf {
         self.shared.set_serving_amf(&ue, None);
         match body.lcs_up_connection_ind {
             Some(LcsUpConnectionInd::Termination) => {
-                self.shared.send_command(Command::Release { ue }).await
+                let shared = self.shared.clone();
+                martlet_nf::spawn(async move {
+                    if let Err(problem) = user_plane_connection::release(&shared, &ue).await {
+                        tracing::info!(
+                            supi = %ue,
+                            %problem,
+                            "no subscription to the UE's messages for the release of its user \
+                             plane connection"
+                        );
+                    }
+                });
+                Ok(())
             }
             None if body.amf_reallocation_ind == Some(true) => {
                 let connected = self.shared.channel_of(&ue).await?.is_some();

@@ -1,4 +1,5 @@
-//! User plane connections between UE and LMF (TS 23.273, 6.18): establishment and modification.
+//! User plane connections between UE and LMF (TS 23.273, 6.18): establishment, modification and
+//! termination.
 use crate::shared::{Shared, shutting_down, unreachable_ue};
 use crate::user_plane::{Command, Supi};
 use martlet_sbi::Problem;
@@ -30,4 +31,12 @@ pub(crate) async fn establish(shared: &Shared, ue: &Supi) -> Result<(), Problem>
 pub(crate) async fn modify(shared: &Shared, ue: &Supi) -> Result<(), Problem> {
     shared.subscribe(ue, N1MessageClass::UppCmi).await?;
     shared.send_command(Command::Modify { ue: ue.clone() }).await
+}
+
+/// LCS-UP connection termination. The UE answers through its AMF, which may be another one than
+/// that of the establishment.
+pub(crate) async fn release(shared: &Shared, ue: &Supi) -> Result<(), Problem> {
+    let subscribed = shared.subscribe(ue, N1MessageClass::UppCmi).await;
+    shared.send_command(Command::Release { ue: ue.clone() }).await?;
+    subscribed
 }

@@ -1,6 +1,7 @@
 //! The AMF moves the user plane connection of a UE to another AMF, or terminates it.
 use super::*;
 use martlet_sbi::{ApiRoot, CallPolicy, Peer, Problem};
+use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
 use martlet_sbi_http::{ClientLimits, HttpBinding};
 use std::sync::Arc;
@@ -12,11 +13,16 @@ fn config(n: u64) -> UpConfig {
     config
 }
 
+/// The function at an API root, as one of type `client` calls it.
+fn peer(root: &str, client: &str) -> Result<Peer> {
+    let (root, _) = ApiRoot::split(root).context("not an API root")?;
+    let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
+    Ok(Peer::new(binding, root, client, CallPolicy::default()))
+}
+
 /// A client of the LMF, as the AMF has one.
 fn client() -> Result<LmfLocationClient> {
-    let (root, _) = ApiRoot::split("http://127.0.0.18:7777").context("not an API root")?;
-    let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
-    Ok(LmfLocationClient::new(Peer::new(binding, root, "AMF", CallPolicy::default())))
+    peer("http://127.0.0.18:7777", "AMF").map(LmfLocationClient::new)
 }
 
 #[test]
@@ -98,7 +104,8 @@ fn connection_that_is_requested_during_a_release_begins_after_it() {
         let mut begins = config(1);
         begins.lcs_up_connection_ind = Some(LcsUpConnectionInd::Setup);
         lmf.up_config(begins).await.map_err(wrong)?;
-        called(&testbed, subscribe, subscribed + 1).await?;
+        // One for each of the two requests.
+        called(&testbed, subscribe, subscribed + 2).await?;
         ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
         ue.handover_to(&other).await?;
 
@@ -109,6 +116,37 @@ fn connection_that_is_requested_during_a_release_begins_after_it() {
             "the UE is not connected again: {:?}",
             positioning.state()
         );
+        Ok(())
+    });
+}
+
+#[test]
+fn connection_is_released_through_an_amf_without_subscription() {
+    in_namespace(|| async {
+        let testbed = Testbed::around(
+            async |configure| TestCore::start_on(Sbi::Http, configure).await,
+            |_| {},
+        )
+        .await?;
+        let (_ue, positioning) = testbed.ue(1, place(120.0, 140.0), true, true).await?;
+        testbed.locate(1).await?;
+        // As after a change of AMF.
+        let amf = AmfCommunicationClient::new(peer("http://127.0.0.17:7777", "LMF")?);
+        let supi = "imsi-001010000000001";
+        let mut ended = 0;
+        for id in 1..10 {
+            let unsubscribed = amf.n1_n2_message_unsubscribe(supi, &id.to_string()).await;
+            ended += usize::from(unsubscribed.is_ok());
+        }
+        ensure!(ended > 0, "the LMF has not subscribed to the UE's messages");
+        let configured = testbed.core.sbi_record.calls("nlmf-loc UpConfig");
+        positioning.release().await;
+        ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "{:?}", positioning.state());
+        // RELEASE COMPLETE reaches the LMF.
+        called(&testbed, "nlmf-callback N1MessageNotify", 2).await?;
+        ensure!(testbed.core.sbi_record.calls("nlmf-loc UpConfig") == configured + 1);
+        testbed.locate(1).await?;
+        ensure!(positioning.state() == UeState::Established, "the UE did not connect again");
         Ok(())
     });
 }

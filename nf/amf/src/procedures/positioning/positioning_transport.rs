@@ -10,6 +10,7 @@ use crate::procedures::connection::dl_nas_transport::return_payload;
 use crate::ue::positioning::MAX_SUBSCRIPTIONS;
 use crate::ue::{Stop, Ue};
 use bytes::Bytes;
+use martlet_lcsupp::codes::upp_cm;
 use martlet_nas::{
     GmmCause, Nas5gsMessage, NasAdditionalInformation, NasDlNasTransport, NasPayloadContainer,
     NasPayloadContainerType, NasUlNasTransport, PayloadContainerKind,
@@ -114,8 +115,9 @@ pub(crate) fn unsubscribe(ue: &mut Ue, id: &str) -> Result<(), Problem> {
     }
 }
 
-/// Forwards a message of the UE to the subscribed LMF. A request for a user plane connection goes
-/// to any LMF.
+/// Forwards a message of the UE to the subscribed LMF. Without one, requests for the setup or the
+/// termination of a user plane connection go to the UE's LMF: another AMF may have had the
+/// subscription.
 pub(crate) async fn uplink(
     ue: &mut Ue,
     class: N1MessageClass,
@@ -123,8 +125,9 @@ pub(crate) async fn uplink(
 ) -> Result<(), Stop> {
     let message = Bytes::copy_from_slice(&transport.payload_container.value);
     let (kind, supi) = (transport.payload_container_type, ue.label());
-    let outcome = match ue.positioning.subscriber(&class) {
-        Some((subscription, uri)) => {
+    let requested = connection_ind(&class, &message);
+    let outcome = match (ue.positioning.subscriber(&class), requested) {
+        (Some((subscription, uri)), _) => {
             let container =
                 N1MessageContainer::new(class.clone(), RefToBinaryData { content_id: "n1".into() });
             let mut notification = N1MessageNotification::new(container);
@@ -146,8 +149,10 @@ pub(crate) async fn uplink(
                 .n1_message_notify(&uri, body)
                 .await
         }
-        None if class == N1MessageClass::UppCmi => request_user_plane(ue).await,
-        None => Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND").detail("no LMF has subscribed")),
+        (None, Some(requested)) => configure_user_plane(ue, requested).await,
+        (None, None) => {
+            Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND").detail("no LMF has subscribed"))
+        }
     };
     let Err(problem) = outcome else { return Ok(()) };
     metrics::nas_error("payload_container");
@@ -160,8 +165,19 @@ pub(crate) async fn uplink(
     return_payload(ue, kind, None, &message, GmmCause::PayloadWasNotForwarded.into()).await
 }
 
-/// Nlmf_Location_UPConfig (TS 23.273, 6.18.2): the UE asks for a user plane connection.
-async fn request_user_plane(ue: &Ue) -> Result<(), Problem> {
+/// What the UE requests with a message that needs no subscribed LMF: the setup or the termination
+/// of its user plane connection.
+fn connection_ind(class: &N1MessageClass, message: &[u8]) -> Option<LcsUpConnectionInd> {
+    match (class, *message.first()?) {
+        (N1MessageClass::UppCmi, upp_cm::ESTABLISHMENT_REQUEST) => Some(LcsUpConnectionInd::Setup),
+        (N1MessageClass::UppCmi, upp_cm::RELEASE_REQUEST) => Some(LcsUpConnectionInd::Termination),
+        _ => None,
+    }
+}
+
+/// Nlmf_Location_UPConfig (TS 23.273, 6.18): the UE requests the setup or the termination of its
+/// user plane connection.
+async fn configure_user_plane(ue: &Ue, requested: LcsUpConnectionInd) -> Result<(), Problem> {
     let mut config = UpConfig::new(format!(
         "{}/namf-callback/v1/up-status/{}",
         ue.amf.context.api_root(),
@@ -170,7 +186,7 @@ async fn request_user_plane(ue: &Ue) -> Result<(), Problem> {
     config.supi = ue.identity.supi.clone();
     let subscription = ue.registration.subscription.as_ref();
     config.gpsi = subscription.and_then(|it| it.access.gpsis.as_ref()?.first().cloned());
-    config.lcs_up_connection_ind = Some(LcsUpConnectionInd::Setup);
+    config.lcs_up_connection_ind = Some(requested);
     let lmf: LmfLocationClient = ue.amf.lmf(&ue.label()).await?;
     lmf.up_config(config).await
 }
