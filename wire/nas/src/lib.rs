@@ -33,8 +33,8 @@
 //!
 //! // A message that does not decode: what to answer, if anything.
 //! let refused = inbound::from_ue(None, false, &[0x7e, 0x00, 0x41]).unwrap_err();
-//! // 5GMM STATUS, #96
-//! assert_eq!(refused.answer.unwrap().encode().unwrap(), [0x7e, 0x00, 0x64, 0x60]);
+//! // REGISTRATION REJECT, #96
+//! assert_eq!(refused.answer.unwrap().encode().unwrap(), [0x7e, 0x00, 0x44, 0x60]);
 //!
 //! // REGISTRATION ACCEPT under the security context of the UE.
 //! let kamf = KAmf::new(&[0x11; 32]);

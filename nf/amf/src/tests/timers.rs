@@ -153,7 +153,7 @@ async fn a_request_without_capabilities_or_of_another_kind_is_rejected() {
     // The scripted UE cannot authenticate itself. The AMF misses the capability before that.
     to_amf.send(initial(1, vec![0x7e, 0x00, 0x41])).await.unwrap();
     let (_, nas) = downlink(&next(&mut from_amf).await);
-    assert_eq!(nas, [0x7e, 0x00, 0x64, 96], "5GMM STATUS, #96");
+    assert_eq!(nas, [0x7e, 0x00, 0x44, 96], "REGISTRATION REJECT, #96");
     assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
     // Uplink NAS transport as the first message: the UE is unknown.
     to_amf.send(initial(2, vec![0x7e, 0x00, 0x67, 0x01, 0x00, 0x01, 0x00])).await.unwrap();

@@ -118,8 +118,8 @@ impl Ue {
         Err(Stop::NoAnswer(timer.name))
     }
 
-    /// Checks and deciphers an uplink NAS message. `None` if it is discarded; a due 5GMM STATUS has
-    /// been sent.
+    /// Checks and deciphers an uplink NAS message. `None` if it is discarded; a due answer has been
+    /// sent. Also a reject changes nothing here: the UE registers or requests service again.
     pub async fn open(&mut self, nas: &Bytes) -> Option<Inbound> {
         let is_secure = self.is_exchange_secure();
         let context = self.security.as_mut().map(|security| &mut security.nas);

@@ -24,9 +24,9 @@ fn invalid_initial_messages_are_rejected_and_released() {
         let gnb = RawGnb::set_up(&core, 1).await?;
         let malformed = MetricDelta::of(ERRORS, &[("reason", "malformed")]);
 
-        // A truncated REGISTRATION REQUEST: 5GMM STATUS, invalid mandatory information.
+        // A truncated REGISTRATION REQUEST: REGISTRATION REJECT, invalid mandatory information.
         let answer = answer_to(&gnb, 1, &from_hex("7e0041")).await?;
-        ensure!(answer == [0x7e, 0x00, 0x64, 96], "{answer:02x?}");
+        ensure!(answer == [0x7e, 0x00, 0x44, 96], "{answer:02x?}");
         // An unknown message type: 5GMM STATUS, message type non-existent.
         let answer = answer_to(&gnb, 2, &from_hex("7e00ff0102")).await?;
         ensure!(answer == [0x7e, 0x00, 0x64, 97], "message type non-existent: {answer:02x?}");

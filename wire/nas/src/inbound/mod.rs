@@ -9,7 +9,7 @@
 //! A protected message is accepted once: each NAS COUNT is used once (4.4.3.2), so a replay fails
 //! its integrity check. The null integrity algorithm checks nothing.
 
-use crate::reaction::{DecodeReaction, reaction};
+use crate::reaction::{DecodeReaction, of_procedure, reaction};
 use crate::{
     Direction, GmmCause, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage,
     Nas5gsSecurityHeaderType, NasCount, NasError, NasSecurityContext,
@@ -187,7 +187,8 @@ fn receive(
     let Some(iei) = required else { return Ok(inbound) };
     let authentic = inbound.is_verified();
     let plain = inbound.message.encode().unwrap_or_default();
-    let answer = Nas5gsMessage::answer_to(&plain, &Ok(inbound.message), direction);
+    let answer = Nas5gsMessage::answer_to(&plain, &Ok(inbound.message), direction)
+        .map(|answer| of_procedure(&plain, answer, direction));
     Err(Refused { reason: Refusal::NotComprehended(iei), answer: answer.map(Box::new), authentic }
         .into())
 }
