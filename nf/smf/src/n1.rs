@@ -312,6 +312,16 @@ pub fn reject(id: u8, pti: u8, cause: GsmCause, back_off: u32) -> Vec<u8> {
     encode(Nas5gsMessage::new_5gsm(reject, id, pti))
 }
 
+/// PDU SESSION ESTABLISHMENT REJECT with #68, and which of the SSC modes 1, 2 and 3 are allowed (TS
+/// 24.501, 6.4.1.4.1).
+pub fn reject_ssc_mode(id: u8, pti: u8, allowed: [bool; 3]) -> Vec<u8> {
+    let cause = NasFGsmCause::from_cause(GsmCause::NotSupportedSscMode);
+    let mut reject = NasPduSessionEstablishmentReject::new(cause);
+    let [one, two, three] = allowed;
+    reject.set_allowed_ssc_mode(NasAllowedSscMode::from_modes(one, two, three));
+    encode(Nas5gsMessage::new_5gsm(reject, id, pti))
+}
+
 /// PDU SESSION RELEASE COMMAND.
 pub fn release_command(id: u8, pti: u8, cause: GsmCause) -> Vec<u8> {
     encode(Nas5gsMessage::new_5gsm(

@@ -81,25 +81,35 @@ pub fn select_ssc_mode(
     kind: &PduSessionType,
     subscription: &DnnConfiguration,
 ) -> Result<u8, GsmCause> {
-    let number = |mode: &SscMode| match mode {
+    let mode = match requested {
+        None => number(&subscription.ssc_modes.default_ssc_mode),
+        Some(requested) => requested as u8,
+    };
+    let allowed = allowed_ssc_modes(kind, subscription);
+    match (1..=3).zip(allowed).any(|(number, is_allowed)| is_allowed && number == mode) {
+        true => Ok(mode),
+        false => Err(GsmCause::NotSupportedSscMode),
+    }
+}
+
+/// Whether a session of this type may have SSC mode 1, 2 and 3.
+pub fn allowed_ssc_modes(kind: &PduSessionType, subscription: &DnnConfiguration) -> [bool; 3] {
+    let modes = &subscription.ssc_modes;
+    let is_subscribed = |mode: u8| {
+        let mut subscribed =
+            modes.allowed_ssc_modes.iter().flatten().chain([&modes.default_ssc_mode]);
+        subscribed.any(|subscribed| number(subscribed) == mode)
+    };
+    // Mode 3 is for IP sessions only (5.6.9.2.3).
+    let is_ip = !matches!(kind, PduSessionType::Ethernet | PduSessionType::Unstructured);
+    [is_subscribed(1), is_subscribed(2), is_subscribed(3) && is_ip]
+}
+
+fn number(mode: &SscMode) -> u8 {
+    match mode {
         SscMode::SscMode2 => 2,
         SscMode::SscMode3 => 3,
         _ => 1,
-    };
-    let modes = &subscription.ssc_modes;
-    let default = number(&modes.default_ssc_mode);
-    let mode = match requested {
-        None => default,
-        Some(requested) => requested as u8,
-    };
-    let mut allowed = modes.allowed_ssc_modes.iter().flatten().map(number).chain([default]);
-    // Mode 3 is for IP sessions only (5.6.9.2.3).
-    let possible =
-        mode != 3 || !matches!(kind, PduSessionType::Ethernet | PduSessionType::Unstructured);
-    if possible && allowed.any(|allowed| allowed == mode) {
-        Ok(mode)
-    } else {
-        Err(GsmCause::NotSupportedSscMode)
     }
 }
 
@@ -207,5 +217,8 @@ mod tests {
             choose(Some(SscModeValue::Ssc3), PduSessionType::Ethernet),
             Err(GsmCause::NotSupportedSscMode)
         );
+        let allowed = |kind| allowed_ssc_modes(&kind, &subscription);
+        assert_eq!(allowed(PduSessionType::Ipv4), [false, true, true]);
+        assert_eq!(allowed(PduSessionType::Ethernet), [false, true, false]);
     }
 }

@@ -11,7 +11,7 @@
 //!  |                                    |- register>|       |       |       |   run
 //! ```
 use super::negotiation::{
-    DnnCapabilities, framed_routes, requested_type, select_ssc_mode, select_type,
+    DnnCapabilities, allowed_ssc_modes, framed_routes, requested_type, select_ssc_mode, select_type,
 };
 use crate::addresses::Addresses;
 use crate::config::DnnConfig;
@@ -256,9 +256,12 @@ fn negotiate(
         reject(request, 403, "PDUTYPE_DENIED", gsm, detail)
     })?;
     let requested_mode = request.message.ssc_mode.as_ref().and_then(|mode| mode.mode());
-    let ssc_mode = select_ssc_mode(requested_mode, &kind, subscription).map_err(|gsm| {
+    let ssc_mode = select_ssc_mode(requested_mode, &kind, subscription).map_err(|_| {
         let detail = "SSC mode is not subscribed".to_string();
-        reject(request, 403, "SSC_NOT_SUPPORTED", gsm, detail)
+        // The UE requests one of the allowed modes then.
+        let allowed = allowed_ssc_modes(&kind, subscription);
+        let n1 = n1::reject_ssc_mode(request.id, request.pti, allowed);
+        reject_by(n1, 403, "SSC_NOT_SUPPORTED", detail)
     })?;
     Ok((kind, restriction, ssc_mode))
 }
@@ -399,6 +402,12 @@ fn configuration_options(network: &DnnConfig) -> Given {
 
 /// A rejection with a PDU SESSION ESTABLISHMENT REJECT for the UE.
 fn reject(request: &Request, status: u16, cause: &str, gsm: GsmCause, detail: String) -> Problem {
+    let n1 = n1::reject(request.id, request.pti, gsm, request.back_off);
+    reject_by(n1, status, cause, detail)
+}
+
+/// A rejection with this message for the UE.
+fn reject_by(n1: Vec<u8>, status: u16, cause: &str, detail: String) -> Problem {
     let error = ProblemDetails {
         status: Some(status),
         cause: Some(cause.into()),
@@ -407,7 +416,6 @@ fn reject(request: &Request, status: u16, cause: &str, gsm: GsmCause, detail: St
     };
     let error =
         SmContextCreateError { error, n1_sm_msg: Some(reference(N1)), ..Default::default() };
-    let n1 = n1::reject(request.id, request.pti, gsm, request.back_off);
     SmContextCreateError::into_problem(Multipart::new(error).part(N1, content_type::NAS, n1))
 }
 
@@ -551,4 +559,34 @@ pub async fn refused_by_gnb(session: &mut Session, cause: GsmCause) {
     let reject = n1::reject(session.id, session.pti, cause, back_off);
     let _ = transfer(session, Some(reject), None).await;
     pdu_session_release::finish(session, true).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_nas::{NasIntegrityProtectionMaximumDataRate, NasSscMode, SscModeValue};
+    use martlet_sbi_api::common::SscMode;
+    use martlet_sbi_api::nudm_sdm::{PduSessionTypes, SscModes};
+
+    #[test]
+    fn a_rejected_ssc_mode_is_answered_with_the_allowed_ones() {
+        let types = PduSessionTypes {
+            default_session_type: Some(PduSessionType::Ipv4),
+            allowed_session_types: None,
+        };
+        let mut modes = SscModes::new(SscMode::SscMode1);
+        modes.allowed_ssc_modes = Some(vec![SscMode::SscMode2]);
+        let subscription = DnnConfiguration::new(types, modes);
+        let rate = NasIntegrityProtectionMaximumDataRate::new(0xffff);
+        let mut message = NasPduSessionEstablishmentRequest::new(rate);
+        message.set_ssc_mode(NasSscMode::from_mode(SscModeValue::Ssc3));
+        let request = Request { id: 5, pti: 1, message, back_off: 30 };
+        let capabilities = DnnCapabilities { ipv4: true, ..DnnCapabilities::default() };
+        let mut problem = negotiate(&request, capabilities, &subscription).unwrap_err();
+        assert_eq!((problem.status(), problem.cause()), (403, "SSC_NOT_SUPPORTED"));
+        let error = SmContextCreateError::from_problem(&mut problem).unwrap();
+        let part = error.json.n1_sm_msg.as_ref().unwrap();
+        // #68, and SSC modes 1 and 2 in the element 0xF-.
+        assert_eq!(error.find(&part.content_id).unwrap()[..], [0x2e, 5, 1, 0xc3, 68, 0xf3]);
+    }
 }
