@@ -315,6 +315,9 @@ async fn sessions_that_are_not_to_be_had_are_refused() {
     assert!(refused.to_string().contains("67"), "{refused}");
     core.smf.set_behaviour(Behaviour::Accept);
     ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    let dnn = Some("internet.mnc001.mcc001.gprs".into());
+    let with_operator = PduSessionRequest { dnn, ..Default::default() };
+    ue_1.establish_pdu_session(with_operator).await.unwrap();
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use crate::served::{plmn_to_sbi, slice_from_sbi, slice_to_sbi};
 use crate::ue::{Reject, Session, SessionState, SmContext, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
-use martlet_nas::{GmmCause, IntegrityAlgorithm, NasUlNasTransport};
+use martlet_nas::{GmmCause, IntegrityAlgorithm, NasUlNasTransport, Plmn};
 use martlet_sbi::{Created, Multipart, Problem, content_type, path_segment};
 use martlet_sbi_api::common::{AccessType, Dnn, RatType};
 use martlet_sbi_api::nsmf_pdusession::{
@@ -121,8 +121,10 @@ async fn establish(
         return Err(GmmCause::MaximumNumberOfPduSessionsReached.into());
     }
     let requested = transport.s_nssai.as_ref().map(|slice| slice.parse().as_ref().map(Slice::from));
-    let asked = transport.dnn.as_ref().map(|dnn| dnn.as_string());
-    let asked = asked.map(|text| text.and_then(|text| text.parse::<Dnn>().ok()));
+    let asked = transport.dnn.as_ref().map(|dnn| {
+        let plmns = ue.amf.served.plmns.iter().map(|served| served.plmn);
+        network_identifier(&dnn.as_string()?, plmns).parse::<Dnn>().ok()
+    });
     let (slice, subscribed) = slice(ue, requested, asked.as_ref().and_then(Option::as_ref))?;
     let dnn = dnn(ue, &subscribed, asked)?;
     let smf = ue.amf.smf(&ue.label(), slice_to_sbi(slice), &dnn).await.map_err(|problem| {
@@ -195,6 +197,18 @@ fn select(
     };
     let order = |slice: &Slice| (!has_dnn(*slice), !default.contains(slice));
     allowed.iter().copied().min_by_key(order)
+}
+
+/// The network identifier of a DNN, which a UE may send with the operator identifier of a served
+/// network (TS 23.003, 9A and 9.1). A DNN of another network stays as it is: there is no roaming.
+fn network_identifier(dnn: &str, mut plmns: impl Iterator<Item = Plmn>) -> &str {
+    let identifier = plmns.find_map(|plmn| {
+        let operator = format!(".mnc{:0>3}.mcc{}.gprs", plmn.mnc(), plmn.mcc());
+        let at = dnn.len().checked_sub(operator.len())?;
+        let (network, of_operator) = dnn.split_at_checked(at)?;
+        of_operator.eq_ignore_ascii_case(&operator).then_some(network)
+    });
+    identifier.unwrap_or(dnn)
 }
 
 /// The requested DNN if it is subscribed in the slice, else the default one (TS 23.501, 5.6.1).
@@ -329,6 +343,20 @@ mod tests {
         // The default slice, in which the DNN is rejected.
         assert_eq!(select(&[two, one], Some("other")), Some(one));
         assert_eq!(select(&[], None), None);
+    }
+
+    #[test]
+    fn the_operator_identifier_of_a_served_network_is_removed_from_a_dnn() {
+        let plmns = [("001", "01"), ("310", "410")].map(|(mcc, mnc)| Plmn::new(mcc, mnc).unwrap());
+        for (dnn, expected) in [
+            ("internet.mnc001.mcc001.gprs", "internet"),
+            ("a.b.MNC410.MCC310.GPRS", "a.b"),
+            ("internet.mnc002.mcc001.gprs", "internet.mnc002.mcc001.gprs"),
+            ("internet", "internet"),
+            ("", ""),
+        ] {
+            assert_eq!(network_identifier(dnn, plmns.into_iter()), expected);
+        }
     }
 
     #[test]
