@@ -7,14 +7,16 @@
 //! UE -> AMF    AUTHENTICATION RESPONSE or AUTHENTICATION FAILURE
 //! AMF -> AUSF  5g-aka-confirmation or eap-session; their deletion without a response
 //! ```
-use super::identification;
+use super::{identification, implicit_deregistration};
+use crate::procedures::connection::ue_context_release;
 use crate::ue::{NasTimer, Protection, Reject, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba,
-    NasAuthenticationParameterAutn, NasAuthenticationParameterRand, NasAuthenticationRequest,
-    NasAuthenticationResult, NasEapMessage, NasKeySetIdentifier, Plmn,
+    NasAuthenticationParameterAutn, NasAuthenticationParameterRand, NasAuthenticationReject,
+    NasAuthenticationRequest, NasAuthenticationResult, NasEapMessage, NasKeySetIdentifier, Plmn,
 };
+use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi::{ApiRoot, Problem, trace};
 use martlet_sbi_api::common::{Base64, Hex, SecretHex, Supi};
 use martlet_sbi_api::nausf_ueauthentication::{
@@ -188,6 +190,21 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
             }
         }
     }
+}
+
+/// Rejects a UE that has failed the authentication, with EAP-Failure for EAP, and ends its
+/// registration and its connection (TS 24.501, 5.4.1.2.4.5 and 5.4.1.3.5).
+pub(crate) async fn reject(ue: &mut Ue, eap_failure: Option<Bytes>) {
+    let mut reject = NasAuthenticationReject::new();
+    if let Some(packet) = eap_failure {
+        reject.set_eap_message(NasEapMessage::new(packet.to_vec()));
+    }
+    let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(reject)).await;
+    if ue.is_registered() {
+        implicit_deregistration::locally(ue).await;
+    }
+    ue.security = None;
+    ue_context_release::run(ue, Cause::nas(CauseNas::authentication_failure));
 }
 
 /// A key set identifier that neither side uses (TS 24.501, 5.4.1.3.2).

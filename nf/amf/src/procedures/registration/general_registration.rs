@@ -28,9 +28,8 @@ use crate::ue::{Reallocation, Reject, Session, Stop, Ue, count};
 use martlet_nas::identifiers::Slice;
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
-    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject,
-    NasCount, NasEapMessage, NasFGmmCause, NasGprsTimer2, NasRegistrationReject,
-    NasRegistrationRequest, RegistrationType, identifiers,
+    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause,
+    NasGprsTimer2, NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
@@ -434,18 +433,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             ue.deactivate_all(None).await;
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
-        Stop::NotAuthentic(eap_failure) => {
-            let mut reject = NasAuthenticationReject::new();
-            if let Some(packet) = eap_failure {
-                reject.set_eap_message(NasEapMessage::new(packet.to_vec()));
-            }
-            let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(reject)).await;
-            if ue.is_registered() {
-                implicit_deregistration::locally(ue).await;
-            }
-            ue.security = None;
-            ue_context_release::run(ue, Cause::nas(CauseNas::authentication_failure));
-        }
+        Stop::NotAuthentic(eap_failure) => authentication::reject(ue, eap_failure).await,
         Stop::NoAnswer(_) | Stop::Abandoned(_) => {
             ue.deactivate_all(None).await;
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified))

@@ -27,7 +27,8 @@ pub(crate) fn is_due(ue: &Ue) -> bool {
         && (far(Direction::Uplink) || far(Direction::Downlink))
 }
 
-/// Changes the keys of UE and gNB. If that fails, the connection is released.
+/// Changes the keys of UE and gNB. If that fails, the connection is released, and a UE that is not
+/// authentic is rejected.
 pub(crate) async fn run(ue: &mut Ue) {
     let procedure = Procedure::start("rekeying");
     match keys(ue).await {
@@ -39,11 +40,15 @@ pub(crate) async fn run(ue: &mut Ue) {
             let why = stop.label();
             procedure.failed(&why);
             tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "NAS re-keying failed");
-            if !matches!(stop, Stop::Preempted(_) | Stop::ConnectionLost) {
-                ue.deactivate_all(None).await;
-                ue_context_release::run(ue, Cause::nas(CauseNas::authentication_failure));
+            match stop {
+                // Its answers were protected with the keys that it has.
+                Stop::NotAuthentic(eap_failure) => authentication::reject(ue, eap_failure).await,
+                Stop::Preempted(_) | Stop::ConnectionLost => ue.handle_stop(stop).await,
+                _ => {
+                    ue.deactivate_all(None).await;
+                    ue_context_release::run(ue, Cause::nas(CauseNas::authentication_failure));
+                }
             }
-            ue.handle_stop(stop).await;
         }
     }
 }
