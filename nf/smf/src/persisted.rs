@@ -22,6 +22,7 @@ use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, Su
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 
@@ -240,6 +241,7 @@ pub fn session(
         charging,
         pti: stored.pti,
         gsm: GsmState::Active,
+        postponed: VecDeque::new(),
         user_plane: UserPlane {
             n4: N4Sessions::Established(path),
             connection,

@@ -22,6 +22,7 @@ use martlet_ngap::transfer::GtpTunnel;
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, SscMode, Supi};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
 use martlet_sbi_api::npcf_sm_policy_control::PcfSmPolicyControlClient;
+use std::collections::VecDeque;
 use std::net::{SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +54,8 @@ pub struct Session {
     pub pti: u8,
     /// 5GSM state.
     pub gsm: GsmState,
+    /// Events that wait until the UE has answered a modification command.
+    pub postponed: VecDeque<SessionEvent>,
     pub user_plane: UserPlane,
     pub mobility: Mobility,
     /// The session's share of the limits of its slice and data network.
@@ -161,6 +164,28 @@ impl Session {
     /// for the database if the lease has expired.
     pub async fn is_owned(&self) -> bool {
         self.smf.contexts.is_owner(self.reference).await
+    }
+
+    /// Keeps an event until the UE has answered the modification command, or T3591 has expired for
+    /// the last time.
+    pub fn postpone(&mut self, event: SessionEvent) {
+        if self.postponed.len() < self.smf.config.session_queue {
+            return self.postponed.push_back(event);
+        }
+        if let Some(suppressed) = martlet_log_limit::line("modifications_waiting", &self.supi) {
+            tracing::warn!(
+                supi = %self.supi, session = self.id, suppressed,
+                "modification dropped: too many wait for an answer of the UE"
+            );
+        }
+    }
+
+    /// The next event that has waited for the end of a modification.
+    pub fn next_postponed(&mut self) -> Option<SessionEvent> {
+        if self.gsm.is_modifying() {
+            return None;
+        }
+        self.postponed.pop_front()
     }
 
     /// Sends the session's own task an event.

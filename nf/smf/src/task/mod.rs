@@ -64,10 +64,13 @@ impl Session {
         // A restored session may have left a UPF that is associated again.
         upf_return::schedule(&mut self);
         loop {
-            let wakeup = match tokio::time::timeout(self.timer(), self.inbox.recv()).await {
-                Ok(Some(event)) => Wakeup::Event(event),
-                Ok(None) => Wakeup::Closed,
-                Err(_) => Wakeup::Timeout,
+            let wakeup = match self.next_postponed() {
+                Some(event) => Wakeup::Event(event),
+                None => match tokio::time::timeout(self.timer(), self.inbox.recv()).await {
+                    Ok(Some(event)) => Wakeup::Event(event),
+                    Ok(None) => Wakeup::Closed,
+                    Err(_) => Wakeup::Timeout,
+                },
             };
             if !self.is_owned().await {
                 return lease::drop_session(&self);

@@ -196,6 +196,40 @@ fn rejected_modification_is_reverted_and_reported() {
     });
 }
 
+/// TS 24.501, 6.3.2: the policy changes again before the UE has answered. The second command waits
+/// for the answer to the first one, which is sent again because the UE did not receive it.
+#[test]
+fn a_second_modification_waits_for_the_answer_to_the_first() {
+    in_namespace(|| async {
+        let supi = "imsi-001010000000001";
+        let core = TestCore::start(Sbi::Http, |config| config.smf.t3591_ms = 1500).await?;
+        let gnb = core.gnb(1).await?;
+        let mut config = core.ue_config(1);
+        config.modifications_lost = 1;
+        let ue = gnb.new_ue(config)?;
+        core.register_with_session(&ue).await?;
+        let mut events = ue.subscribe().await?;
+        let policy = |flows| martlet_pcf::PcfConfig { flows, ..core.config().pcf.clone() };
+        core.reload("pcf", policy(vec![voice(supi)]))?;
+        let discarded = async {
+            while !matches!(events.recv().await?, UeEvent::Nas(Event::Discarded(_))) {}
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(Duration::from_secs(10), discarded).await??;
+        let video = FlowConfig {
+            name: "video".into(),
+            five_qi: 7,
+            filters: vec!["permit out 6 from any 443 to assigned".into()],
+            precedence: 20,
+            ..FlowConfig::default()
+        };
+        core.reload("pcf", policy(vec![voice(supi), video]))?;
+        until(&ue, 1, "the UE has both flows", |session| session.flows == [(1, 9), (2, 1), (3, 7)])
+            .await?;
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
 /// TS 29.512, 4.2.4.15: the UPF has no room for a flow. The session keeps its QoS, and the PCF
 /// learns that its rule is not enforced.
 #[test]

@@ -47,6 +47,7 @@ use martlet_sbi_api::nsmf_pdusession::{
     SmContextCreateData, SmContextCreateError, SmContextCreatedData,
 };
 use martlet_sbi_api::nudm_sdm::DnnConfiguration;
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -153,6 +154,7 @@ async fn accept(
         charging: None,
         pti: request.pti,
         gsm: GsmState::default(),
+        postponed: VecDeque::new(),
         user_plane: UserPlane {
             security: UpSecurity::choose(
                 subscription.up_security.as_ref(),

@@ -11,6 +11,9 @@
 //! ```
 //!
 //! A gNB may set up some QoS flows of a session and reject others. [`not_set_up`] removes these.
+//!
+//! A session has one modification at a time (TS 24.501, 6.3.2). The next one waits until the UE has
+//! answered.
 use crate::n4::{FlowsChange, N4Error, split_by_upf, update_flows};
 use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
@@ -58,6 +61,9 @@ pub type Commands = (Vec<u8>, Option<Vec<u8>>);
 pub async fn by_policy(session: &mut Session, decision: SmPolicyDecision) {
     if session.gsm.is_releasing() {
         return;
+    }
+    if session.gsm.is_modifying() {
+        return session.postpone(SessionEvent::PolicyDecision(decision.into()));
     }
     let before = session.qos.clone();
     apply(session, &decision);
@@ -160,6 +166,9 @@ pub fn confirmed_by_gnb(session: &mut Session, info: &Bytes) {
 /// (TS 23.502, 4.3.2.2.1, step 16; 4.9.1.2.2; 4.9.1.3.3), and reports their rules to the PCF. Their
 /// downlink packets would end at the gNB.
 pub async fn not_set_up(session: &mut Session, failed: &[u8]) {
+    if session.gsm.is_modifying() {
+        return session.postpone(SessionEvent::FlowsNotSetUp(failed.into()));
+    }
     let started = Instant::now();
     let before = session.qos.clone();
     let is_set_up = |flow: &Flow| !failed.contains(&flow.qfi);
