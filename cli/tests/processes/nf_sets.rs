@@ -6,6 +6,11 @@ use crate::{
 };
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
+use martlet_nas::{
+    QosFlowDescription, QosFlowOpCode, QosFlowParameter, QosPacketFilter, QosPacketFilterComponent,
+    QosPacketFilterDirection, QosRule, QosRuleOpCode,
+};
+use martlet_ran::ue::ModificationRequest;
 use martlet_ran::{Gnb, GnbConfig, PduSessionRequest, Procedure, Ue};
 use martlet_store::testing::TestPostgres;
 use martlet_tests::{GATEWAY, in_namespace_within, ping, reaches, sequence_of};
@@ -483,6 +488,62 @@ async fn charged_smf_takeover(site: &Site) -> Result<()> {
     deregister_all(&core, &[&charged]).await?;
     gnb.shutdown().await;
     core.stop()
+}
+
+/// The new policy association has no flow that the UE requested: it ends, and the UE requests and
+/// deletes another one.
+async fn smf_takeover_with_requested_flow(site: &Site) -> Result<()> {
+    let TwoSmfs { core, other, .. } = two_smfs(site).await?;
+    let gnb = gnb_at(1, "127.0.0.5:38412").await?;
+    let requester = ue(&gnb, 1)?;
+    with_sessions(&[&requester]).await?;
+    let filter = QosPacketFilter::Match {
+        direction: QosPacketFilterDirection::Bidirectional,
+        identifier: 0,
+        components: vec![
+            QosPacketFilterComponent::ProtocolIdentifierOrNextHeader(17),
+            QosPacketFilterComponent::SingleRemotePort(5000),
+        ],
+    };
+    let rule = QosRule::new(0, QosRuleOpCode::Create).with_packet_filters(vec![filter]);
+    let flow = vec![QosFlowParameter::FiveQi(7)];
+    let create = ModificationRequest {
+        rules: vec![rule.with_precedence(70).with_qfi(0)],
+        flows: vec![QosFlowDescription::new(0, QosFlowOpCode::Create, true, flow)],
+        always_on: false,
+    };
+    let now = requester.modify_pdu_session(1, create.clone()).await?;
+    ensure!(now.flows == [(1, 9), (2, 7)], "{now:?}");
+    // Changes within the flush interval are lost.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    other.kill()?;
+    until(&core, "smf", "it has taken over the session", |smf| smf["sessions"] == 1).await?;
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(30);
+    loop {
+        let sessions = requester.status().await?.sessions;
+        if sessions.iter().any(|session| session.flows == [(1, 9)]) {
+            break;
+        }
+        ensure!(tokio::time::Instant::now() < give_up, "the flow has not ended: {sessions:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let now = requester.modify_pdu_session(1, create).await?;
+    let [_, (id, _)] = now.rules[..] else { anyhow::bail!("not one more rule: {now:?}") };
+    let delete = ModificationRequest {
+        rules: vec![QosRule::new(id, QosRuleOpCode::Delete)],
+        ..Default::default()
+    };
+    let now = requester.modify_pdu_session(1, delete).await?;
+    ensure!(now.flows == [(1, 9)] && now.rules == [(1, 1)], "{now:?}");
+    reaches(&requester, 1, GATEWAY).await?;
+    deregister_all(&core, &[&requester]).await?;
+    gnb.shutdown().await;
+    core.stop()
+}
+
+#[test]
+fn flows_that_a_ue_requested_end_with_the_takeover() {
+    over_sqlite("smf-set-requests", 1, smf_takeover_with_requested_flow);
 }
 
 #[test]

@@ -154,10 +154,12 @@ async fn announce(session: &mut Session) {
     }
 }
 
-/// The PCF would notify the failed SMF: creates a new association, and enforces its decision.
+/// The PCF would notify the failed SMF: creates a new association, and enforces its decision. The
+/// new association has none of the rules that the UE requested: their flows end at UE and UPF.
 async fn renew_policy_association(session: &mut Session) {
     let Some(old) = session.policy.clone() else { return };
     let before = session.qos.clone();
+    session.qos.rules = Default::default();
     let supi = session.supi.clone();
     let found =
         sm_subscription_data::get(&session.smf, &supi, &session.plmn, session.slice, &session.dnn);
@@ -170,6 +172,7 @@ async fn renew_policy_association(session: &mut Session) {
     if let Err(problem) = created {
         let id = session.id;
         tracing::warn!(%supi, session = id, %problem, "policy association not renewed");
+        session.qos = before;
         return;
     }
     network_requested_modification::enforce(session, before).await;
