@@ -133,6 +133,8 @@ pub enum AnchorRelocation {
     None,
     /// It begins when the procedure that moved the UE has ended.
     Scheduled,
+    /// SSC mode 3: it begins again when the UE is connected.
+    UeIdle,
     /// SSC mode 3: the UE was asked to establish the session at another anchor. This one is
     /// released after `smf.ssc3_s`.
     Requested,

@@ -6,10 +6,10 @@ use martlet::core::Sbi;
 use martlet_amf::TaiConfig;
 use martlet_nas::SscModeValue;
 use martlet_ran::gnb::UeEvent;
-use martlet_ran::ue::{Event, PduSessionRequest};
+use martlet_ran::ue::{Event, PduSessionRequest, ServicePurpose};
 use martlet_ran::{Gnb, Ue};
 use martlet_store::SubscribedDnn;
-use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, reaches};
 use std::time::Duration;
 
 fn two_areas(config: &mut Config) {
@@ -93,6 +93,55 @@ fn ssc_mode_decides_whether_the_upf_is_relocated() {
             ue.deregister().await?;
         }
         upf.until_sessions(0).await?;
+        core.until_all_released().await
+    });
+}
+
+/// SSC mode 3, for a UE that becomes idle in the second area: it gets the command when it is
+/// connected again, and once more if it did not receive it.
+#[test]
+fn an_idle_ue_is_asked_for_the_new_session_when_it_is_connected() {
+    in_namespace(|| async {
+        let second = with_second_upf(Sbi::Http, |config| {
+            two_areas(config);
+            (config.smf.ssc3_s, config.smf.t3591_ms) = (60, 700);
+        })
+        .await?;
+        let Some((_upf, core)) = second else { return Ok(()) };
+        let here = core.gnb(1).await?;
+        let mut config = core.gnb_config(2);
+        config.tac = 2;
+        let there = Gnb::connect(config).await?;
+        core.subscribe(1, |subscriber| {
+            let dnn = SubscribedDnn { ssc_modes: vec![1, 2, 3], ..SubscribedDnn::new("internet") };
+            subscriber.slices[0].dnns = vec![dnn];
+        })?;
+        let mut config = core.ue_config(1);
+        config.modifications_lost = 1;
+        let ue = here.new_ue(config)?;
+        ue.register().await?;
+        let mode = Some(SscModeValue::Ssc3);
+        ue.establish_pdu_session(PduSessionRequest { ssc_mode: mode, ..internet() }).await?;
+        let mut events = ue.subscribe().await?;
+        let transfers = || core.sbi_record.calls("namf-comm N1N2MessageTransfer");
+        let before = transfers();
+        ue.xn_handover_to(&there).await?;
+        ue.release_to_idle().await?;
+        let attempted = || (transfers() > before).then_some(());
+        eventually("the SMF begins the relocation", attempted, String::new).await?;
+        ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+        let notified = async {
+            loop {
+                if let UeEvent::Nas(Event::SessionModified { psi: 1, .. }) = events.recv().await? {
+                    return Ok::<_, anyhow::Error>(());
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(15), notified)
+            .await
+            .context("the UE receives no modification")??;
+        ensure!(ue.status().await?.sessions.len() == 1, "the old session is already released");
+        ue.deregister().await?;
         core.until_all_released().await
     });
 }

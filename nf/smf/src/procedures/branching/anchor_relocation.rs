@@ -2,11 +2,12 @@
 //! 23.501, 5.6.9.2), when another UPF serves the UE's location.
 //!
 //! In mode 2 the session is released, and the UE establishes a new one. In mode 3 the UE
-//! establishes the new session first, and the old one is released after `smf.ssc3_s`.
+//! establishes the new session first, and the old one is released after `smf.ssc3_s`. T3591
+//! retransmits the command for that. An idle UE gets it when it is connected again.
 use crate::metrics;
-use crate::procedures::n1_n2_transfer::transfer_body;
+use crate::procedures::n1_n2_transfer::{is_initiated, transfer_body};
 use crate::procedures::release::pdu_session_release;
-use crate::session::{AnchorRelocation, Session};
+use crate::session::{AnchorRelocation, PendingModification, Session};
 use crate::session_event::SessionEvent;
 use martlet_nas::GsmCause;
 use martlet_sbi_api::common::UserLocation;
@@ -24,12 +25,15 @@ pub fn tracking_area(location: Option<&UserLocation>) -> Option<u32> {
 
 /// Updates the UE's location, and begins a relocation if another UPF serves it.
 pub fn update_location(session: &mut Session, location: Option<&UserLocation>) {
-    let tac = tracking_area(location).filter(|tac| session.mobility.tac != Some(*tac));
-    let Some(tac) = tac else { return };
-    session.mobility.tac = Some(tac);
+    let Some(tac) = tracking_area(location) else { return };
+    let is_other = session.mobility.tac.replace(tac) != Some(tac);
+    let may_begin = match session.mobility.relocation {
+        AnchorRelocation::None => is_other,
+        AnchorRelocation::UeIdle => true,
+        AnchorRelocation::Scheduled | AnchorRelocation::Requested => false,
+    };
     let mode = session.parameters.ssc_mode;
-    let is_running = session.mobility.relocation != AnchorRelocation::None;
-    if mode == 1 || is_running || preferred_anchor(session).is_none() {
+    if mode == 1 || !may_begin || preferred_anchor(session).is_none() {
         return;
     }
     session.mobility.relocation = AnchorRelocation::Scheduled;
@@ -52,6 +56,11 @@ pub async fn run(session: &mut Session) -> bool {
     }
     let started = Instant::now();
     let mode = session.parameters.ssc_mode;
+    // A session has one modification at a time.
+    if mode != 2 && session.gsm.is_modifying() {
+        session.postpone(SessionEvent::RelocateAnchor);
+        return true;
+    }
     tracing::info!(supi = %session.supi, session = session.id, mode, "relocating anchor");
     metrics::procedure("relocation", "begun", started);
     if mode == 2 {
@@ -59,16 +68,20 @@ pub async fn run(session: &mut Session) -> bool {
     }
     // Mode 3: the new session first (4.3.5.2, step 2).
     let command = crate::n1::reactivation_command(session.id);
-    let mut body = transfer_body(session, Some(command), None);
+    let mut body = transfer_body(session, Some(command.clone()), None);
     body.json.skip_ind = Some(true);
-    if let Err(problem) = session.amf.client.n1_n2_message_transfer(&session.supi, body).await {
-        tracing::info!(
-            supi = %session.supi, session = session.id, %problem,
-            "reactivation command not delivered"
-        );
-        session.mobility.relocation = AnchorRelocation::None;
+    if !is_initiated(session.amf.client.n1_n2_message_transfer(&session.supi, body).await) {
+        let (supi, id) = (&session.supi, session.id);
+        tracing::info!(%supi, session = id, "UE idle, reactivation command not sent");
+        session.mobility.relocation = AnchorRelocation::UeIdle;
         return true;
     }
+    session.gsm.begin_modification(PendingModification {
+        command,
+        pti: 0,
+        transmissions: 1,
+        previous_flows: session.qos.flows.clone(),
+    });
     session.mobility.relocation = AnchorRelocation::Requested;
     let time = Duration::from_secs(session.smf.config.ssc3_s.into());
     session.send_to_self_after(time, || SessionEvent::RelocationTimeout);
@@ -80,5 +93,10 @@ pub async fn release_old_session(session: &mut Session) -> bool {
     if session.gsm.is_releasing() {
         return true;
     }
-    pdu_session_release::by_network(session, GsmCause::RegularDeactivation).await
+    // A UE that has not answered may not know that it has to establish the new session.
+    let cause = match session.gsm.is_modifying() {
+        true => GsmCause::ReactivationRequested,
+        false => GsmCause::RegularDeactivation,
+    };
+    pdu_session_release::by_network(session, cause).await
 }
