@@ -10,7 +10,7 @@
 //!        +----------------------  PDU SESSION  <---------------------------------+
 //!                                 INACTIVE PENDING
 //! ```
-use crate::qos_flows::Flow;
+use crate::session::SessionQos;
 use martlet_nas::GsmCause;
 
 /// A modification that the UE has not answered.
@@ -21,8 +21,8 @@ pub struct PendingModification {
     pub pti: u8,
     /// Commands that were sent.
     pub transmissions: u8,
-    /// The QoS flows before, which a rejection restores.
-    pub previous_flows: Vec<Flow>,
+    /// The QoS before, which a rejection restores; `None` if the command does not change it.
+    pub previous: Option<Box<SessionQos>>,
 }
 
 /// 5GSM state of a session.
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn modification() -> PendingModification {
-        PendingModification { command: vec![], pti: 0, transmissions: 1, previous_flows: vec![] }
+        PendingModification { command: vec![], pti: 0, transmissions: 1, previous: None }
     }
 
     #[test]

@@ -196,6 +196,43 @@ fn rejected_modification_is_reverted_and_reported() {
     });
 }
 
+/// TS 24.501, 6.3.2.4: the UE rejects another bit rate. The next command has it again.
+#[test]
+fn rejected_bit_rate_is_part_of_the_next_modification() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let mut config = core.ue_config(1);
+        // The UE discards the first command, so that the test can answer it.
+        config.modifications_lost = 1;
+        let ue = gnb.new_ue(config)?;
+        core.register_with_session(&ue).await?;
+        let mut events = ue.subscribe().await?;
+        core.subscribe(1, |subscriber| {
+            let dnn = &mut subscriber.slices[0].dnns[0];
+            (dnn.ambr_downlink, dnn.ambr_uplink) = ("20 Mbps".into(), "5 Mbps".into());
+        })?;
+        let discarded = async {
+            while !matches!(events.recv().await?, UeEvent::Nas(Event::Discarded(_))) {}
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(Duration::from_secs(10), discarded).await??;
+        let cause = NasFGsmCause::from_cause(GsmCause::InsufficientResources);
+        let reject = NasPduSessionModificationCommandReject::new(cause);
+        ue.send_session_message(1, Nas5gsMessage::new_5gsm(reject, 1, 0)).await?;
+        core.subscribe(1, |subscriber| {
+            let dnn = &mut subscriber.slices[0].dnns[0];
+            (dnn.ambr_downlink, dnn.ambr_uplink, dnn.five_qi) =
+                ("20 Mbps".into(), "5 Mbps".into(), 6);
+        })?;
+        until(&ue, 1, "the UE has the bit rate", |session| {
+            session.ambr_kbps == Some((20_000, 5_000)) && session.flows == [(1, 6)]
+        })
+        .await?;
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
 /// TS 24.501, 6.3.2: the policy changes again before the UE has answered. The second command waits
 /// for the answer to the first one, which is sent again because the UE did not receive it.
 #[test]

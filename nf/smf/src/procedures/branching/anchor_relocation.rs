@@ -76,12 +76,8 @@ pub async fn run(session: &mut Session) -> bool {
         session.mobility.relocation = AnchorRelocation::UeIdle;
         return true;
     }
-    session.gsm.begin_modification(PendingModification {
-        command,
-        pti: 0,
-        transmissions: 1,
-        previous_flows: session.qos.flows.clone(),
-    });
+    let pending = PendingModification { command, pti: 0, transmissions: 1, previous: None };
+    session.gsm.begin_modification(pending);
     session.mobility.relocation = AnchorRelocation::Requested;
     let time = Duration::from_secs(session.smf.config.ssc3_s.into());
     session.send_to_self_after(time, || SessionEvent::RelocationTimeout);

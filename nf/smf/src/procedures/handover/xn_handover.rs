@@ -76,11 +76,9 @@ pub async fn run(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
 /// The QoS flows that the target gNB has not taken over are removed (4.9.1.2.2). The source gNB may
 /// not have had those of a modification that has not ended.
 fn remove_lost_flows(session: &mut Session, taken_over: &[u8]) {
-    let had = match session.gsm.modification() {
-        Some(modification) => &modification.previous_flows,
-        None => &session.qos.flows,
-    };
-    let qfis = had.iter().map(|flow| flow.qfi);
+    let modification = session.gsm.modification();
+    let previous = modification.and_then(|modification| modification.previous.as_deref());
+    let qfis = previous.unwrap_or(&session.qos).flows.iter().map(|flow| flow.qfi);
     let lost: Box<[u8]> = qfis.filter(|qfi| !taken_over.contains(qfi)).collect();
     if !lost.is_empty() {
         session.send_to_self(SessionEvent::FlowsNotSetUp(lost));

@@ -152,9 +152,11 @@ async fn deliver(session: &Session, command: Vec<u8>, n2: Option<Vec<u8>>) {
 /// PDU Session Resource Modify Response: some of the flows that it adds may have failed.
 pub fn confirmed_by_gnb(session: &mut Session, info: &Bytes) {
     let Ok(response) = ModifyResponse::decode(info) else { return };
-    let Some(modification) = session.gsm.modification() else { return };
+    let modification = session.gsm.modification();
+    let previous = modification.and_then(|modification| modification.previous.as_deref());
+    let Some(previous) = previous else { return };
     // The gNB keeps a flow that it could not change.
-    let is_new = |qfi: &u8| modification.previous_flows.iter().all(|flow| flow.qfi != *qfi);
+    let is_new = |qfi: &u8| previous.flows.iter().all(|flow| flow.qfi != *qfi);
     let failed: Box<[u8]> =
         response.failed_flows.iter().map(|flow| flow.qfi).filter(is_new).collect();
     if !failed.is_empty() {
@@ -209,20 +211,20 @@ pub async fn prepare(
     pti: u8,
     always_on: Option<bool>,
 ) -> Result<Option<Commands>, ModificationError> {
-    let (qos, old_flows) = (&session.qos, before.flows);
+    let (qos, old_flows) = (&session.qos, &before.flows);
     let ambr = (qos.ambr != before.ambr).then(|| qos.ambr.clone());
     let default = (qos.five_qi != before.five_qi).then_some((DEFAULT_QFI, qos.five_qi));
     let default_changed = default.is_some() || qos.arp != before.arp;
-    if ambr.is_none() && !default_changed && qos.flows == old_flows && pti == 0 {
+    if ambr.is_none() && !default_changed && qos.flows == *old_flows && pti == 0 {
         return Ok(None);
     }
     let flows = qos.flows.len();
     tracing::info!(supi = %session.supi, session = session.id, flows, "modifying PDU session");
-    update_user_plane(session, &old_flows, ambr.as_ref()).await?;
+    update_user_plane(session, old_flows, ambr.as_ref()).await?;
     // Without resources, the gNB gets the QoS with the next activation.
     let is_activated = session.user_plane.connection.is_activated();
     let n2 = is_activated
-        .then(|| modify_request(session, &old_flows, ambr.as_ref(), default_changed))
+        .then(|| modify_request(session, old_flows, ambr.as_ref(), default_changed))
         .flatten();
     let ambr = ambr.as_ref();
     let modification = n1::Modification {
@@ -231,7 +233,7 @@ pub async fn prepare(
         ambr,
         default,
         always_on,
-        before: &old_flows,
+        before: old_flows,
         now: &session.qos.flows,
     };
     let command = n1::modification_command(&modification).ok_or(ModificationError::Encoding)?;
@@ -239,7 +241,7 @@ pub async fn prepare(
         command: command.clone(),
         pti,
         transmissions: 1,
-        previous_flows: old_flows,
+        previous: Some(before.into()),
     });
     Ok(Some((command, n2)))
 }
@@ -342,7 +344,7 @@ pub fn completed(session: &mut Session, pti: u8) {
     session.gsm.end_modification();
 }
 
-/// PDU SESSION MODIFICATION COMMAND REJECT (TS 24.501, 6.3.2.4): restores the earlier QoS flows.
+/// PDU SESSION MODIFICATION COMMAND REJECT (TS 24.501, 6.3.2.4): restores the earlier QoS.
 pub async fn rejected_by_ue(session: &mut Session, cause: u8) {
     let (supi, id) = (&session.supi, session.id);
     if let Some(suppressed) = martlet_log_limit::line("modification_ue", supi) {
@@ -354,7 +356,7 @@ pub async fn rejected_by_ue(session: &mut Session, cause: u8) {
     revert(session).await;
 }
 
-/// PDU Session Resource Modify failed at the gNB: restores the earlier QoS flows.
+/// PDU Session Resource Modify failed at the gNB: restores the earlier QoS.
 pub async fn rejected_by_gnb(session: &mut Session) {
     if let Some(suppressed) = martlet_log_limit::line("modification_gnb", &session.supi) {
         tracing::warn!(
@@ -366,8 +368,12 @@ pub async fn rejected_by_gnb(session: &mut Session) {
 }
 
 async fn revert(session: &mut Session) {
-    let Some(modification) = session.gsm.end_modification() else { return };
-    let rejected = std::mem::replace(&mut session.qos.flows, modification.previous_flows);
-    let _ = update_user_plane(session, &rejected, None).await;
+    let previous = session.gsm.end_modification().and_then(|modification| modification.previous);
+    let Some(previous) = previous.map(|previous| *previous) else { return };
+    // The rules remain as decided: the next decision is bound to flows with all of them.
+    let previous = SessionQos { rules: session.qos.rules.clone(), ..previous };
+    let ambr = (previous.ambr != session.qos.ambr).then(|| previous.ambr.clone());
+    let rejected = std::mem::replace(&mut session.qos, previous).flows;
+    let _ = update_user_plane(session, &rejected, ambr.as_ref()).await;
     report_rejected_rules(session, &rejected).await;
 }
