@@ -233,6 +233,7 @@ pub fn session(
             flows: stored.flows,
             rules: stored.decided,
         },
+        qos_at_ue: None,
         policy,
         udm: UdmState {
             is_registered: stored.registered,

@@ -44,6 +44,8 @@ pub struct Session {
     /// What UE, subscription and data network agreed on.
     pub parameters: SessionParameters,
     pub qos: SessionQos,
+    /// The QoS that the UE has, if it has not answered the commands of the last modification.
+    pub qos_at_ue: Option<Box<SessionQos>>,
     /// SM policy association with the PCF.
     pub policy: Option<PolicyAssociation>,
     /// Registration and subscription at the UDM.

@@ -177,6 +177,9 @@ impl Session {
             SessionEvent::FlowsNotSetUp(qfis) => {
                 network_requested_modification::not_set_up(self, &qfis).await;
             }
+            SessionEvent::ModificationNotAnswered => {
+                network_requested_modification::repeat(self).await;
+            }
             SessionEvent::TransferFailed => downlink_data_notification::transfer_failed(self).await,
             SessionEvent::UpfRestarted(upf) => restoration::upf_restarted(self, *upf).await,
             SessionEvent::UpfReturned => upf_return::schedule(self),

@@ -104,9 +104,11 @@ async fn handle_ue_message(session: &mut Session, message: &[u8]) -> (UpdateResp
             (Ok(None), false)
         }
         Nas5gsmMessage::PduSessionModificationComplete(_) => {
-            // A late message is ignored.
             if session.gsm.is_modifying() {
                 network_requested_modification::completed(session, pti);
+            } else {
+                // The answer comes late: the UE has the QoS.
+                session.qos_at_ue = None;
             }
             (Ok(None), true)
         }

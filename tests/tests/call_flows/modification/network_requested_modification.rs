@@ -1,4 +1,5 @@
 //! PDU session modification by the network (TS 23.502, 4.3.3.2; TS 24.501, 6.3.2).
+use crate::connection::paging::manual;
 use crate::n2::ue_ngap_ids;
 use crate::session::{session, until};
 use anyhow::{Result, ensure};
@@ -10,7 +11,7 @@ use martlet_ngap::transfer::{FailedFlow, Notify};
 use martlet_pcf::FlowConfig;
 use martlet_ran::ue::{Event, ServicePurpose};
 use martlet_ran::{Gnb, Ue, UeEvent, XnHandoverPlan};
-use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
+use martlet_tests::{GATEWAY, LogLines, TestCore, eventually, in_namespace, reaches};
 use std::time::Duration;
 
 fn voice(supi: &str) -> FlowConfig {
@@ -193,6 +194,39 @@ fn rejected_modification_is_reverted_and_reported() {
         core.reload("pcf", policy(vec![voice(supi)]))?;
         until(&ue, 1, "the UE has the flow", |session| session.flows == [(1, 9), (2, 1)]).await?;
         core.sbi_record.check(&["npcf-smpolicycontrol UpdateSMPolicy"]).await
+    });
+}
+
+/// An idle UE answers neither the paging nor, before T3591 has expired for the last time, the
+/// command (TS 24.501, 6.3.2.5 a). It gets the flow when it is connected again.
+#[test]
+fn a_ue_that_was_not_reached_gets_the_modification_later() {
+    in_namespace(|| async {
+        let log = LogLines::record();
+        let core = TestCore::start(Sbi::Http, |config| {
+            (config.amf.timers.t3513_ms, config.amf.timers.paging_attempts) = (100, 1);
+            config.smf.t3591_ms = 200;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let ue = gnb.new_ue(manual(core.ue_config(1)))?;
+        core.register_with_session(&ue).await?;
+        ue.release_to_idle().await?;
+        core.until("the UE is in CM-IDLE", |counts| counts.connected == 0).await?;
+        let flows = vec![voice("imsi-001010000000001")];
+        core.reload("pcf", martlet_pcf::PcfConfig { flows, ..core.config().pcf.clone() })?;
+        let lines = || log.with_message("modification command without answer");
+        let aborted = || (!lines().is_empty()).then_some(());
+        eventually("the SMF aborts the modification", aborted, String::new).await?;
+        let notified =
+            || core.sbi_record.calls("nsmf-callback N1N2TransferFailureNotification") > 0;
+        eventually("the paging fails", || notified().then_some(()), String::new).await?;
+        ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+        until(&ue, 1, "the UE has the flow", |session| {
+            session.flows == [(1, 9), (2, 1)] && session.rules == [(1, 1), (2, 2)]
+        })
+        .await?;
+        reaches(&ue, 1, GATEWAY).await
     });
 }
 

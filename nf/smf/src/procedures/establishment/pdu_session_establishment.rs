@@ -149,6 +149,7 @@ async fn accept(
             always_on: network.always_on || request.wants_always_on(),
         },
         qos: subscribed_qos(&subscription),
+        qos_at_ue: None,
         policy: None,
         udm: UdmState::default(),
         charging: None,

@@ -13,7 +13,8 @@
 //! A gNB may set up some QoS flows of a session and reject others. [`not_set_up`] removes these.
 //!
 //! A session has one modification at a time (TS 24.501, 6.3.2). The next one waits until the UE has
-//! answered.
+//! answered. A UE that does not answer gets the changes with the next command, or, in [`repeat`],
+//! when it has a user plane again.
 use crate::n4::{FlowsChange, N4Error, split_by_upf, update_flows};
 use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
@@ -213,9 +214,9 @@ pub async fn prepare(
 ) -> Result<Option<Commands>, ModificationError> {
     let (qos, old_flows) = (&session.qos, &before.flows);
     let ambr = (qos.ambr != before.ambr).then(|| qos.ambr.clone());
-    let default = (qos.five_qi != before.five_qi).then_some((DEFAULT_QFI, qos.five_qi));
-    let default_changed = default.is_some() || qos.arp != before.arp;
-    if ambr.is_none() && !default_changed && qos.flows == *old_flows && pti == 0 {
+    let default_changed = qos.five_qi != before.five_qi || qos.arp != before.arp;
+    let is_changed = ambr.is_some() || default_changed || qos.flows != *old_flows;
+    if !is_changed && pti == 0 && session.qos_at_ue.is_none() {
         return Ok(None);
     }
     let flows = qos.flows.len();
@@ -226,22 +227,23 @@ pub async fn prepare(
     let n2 = is_activated
         .then(|| modify_request(session, old_flows, ambr.as_ref(), default_changed))
         .flatten();
-    let ambr = ambr.as_ref();
+    let (qos, at_ue) = (&session.qos, session.qos_at_ue.as_deref().unwrap_or(&before));
     let modification = n1::Modification {
         id: session.id,
         pti,
-        ambr,
-        default,
+        ambr: (qos.ambr != at_ue.ambr).then_some(&qos.ambr),
+        default: (qos.five_qi != at_ue.five_qi).then_some((DEFAULT_QFI, qos.five_qi)),
         always_on,
-        before: old_flows,
-        now: &session.qos.flows,
+        before: &at_ue.flows,
+        now: &qos.flows,
     };
     let command = n1::modification_command(&modification).ok_or(ModificationError::Encoding)?;
+    let previous = session.qos_at_ue.take().unwrap_or_else(|| before.into());
     session.gsm.begin_modification(PendingModification {
         command: command.clone(),
         pti,
         transmissions: 1,
-        previous: Some(before.into()),
+        previous: Some(previous),
     });
     Ok(Some((command, n2)))
 }
@@ -319,13 +321,17 @@ fn modify_request(
 }
 
 /// T3591 has expired (TS 24.501, 6.3.2.5 a): sends a connected UE the command again. After the last
-/// transmission the modification is aborted; the session keeps its new QoS.
+/// transmission the modification is aborted. The session keeps its new QoS, and the UE gets it
+/// later.
 pub async fn retransmit_command(session: &mut Session) {
     let Some(modification) = session.gsm.modification() else { return };
     if modification.transmissions >= MAX_TRANSMISSIONS {
         let supi = &session.supi;
         tracing::warn!(%supi, session = session.id, "modification command without answer");
-        session.gsm.end_modification();
+        let aborted = session.gsm.end_modification();
+        if let Some(previous) = aborted.and_then(|modification| modification.previous) {
+            session.qos_at_ue = Some(previous);
+        }
         return;
     }
     modification.transmissions += 1;
@@ -335,6 +341,14 @@ pub async fn retransmit_command(session: &mut Session) {
     if !is_initiated(session.amf.client.n1_n2_message_transfer(&session.supi, body).await) {
         let supi = &session.supi;
         tracing::debug!(%supi, session = session.id, "UE idle, modification command not sent");
+    }
+}
+
+/// Sends a UE that has a user plane again the changes that it did not get.
+pub async fn repeat(session: &mut Session) {
+    if session.qos_at_ue.is_some() && !session.gsm.is_modifying() && !session.gsm.is_releasing() {
+        let before = session.qos.clone();
+        enforce(session, before).await;
     }
 }
 

@@ -53,6 +53,9 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
         let qfis = response.failed_flows.iter().map(|flow| flow.qfi).collect();
         session.send_to_self(SessionEvent::FlowsNotSetUp(qfis));
     }
+    if session.qos_at_ue.is_some() {
+        session.send_to_self(SessionEvent::ModificationNotAnswered);
+    }
     let access = session.user_plane.access();
     let tac = session.mobility.tac;
     if access.is_some_and(|upf| !session.smf.n4.reaches(upf.upf, tac)) {
