@@ -1,6 +1,8 @@
 //! Malformed NGAP, and gNBs that connect and disconnect.
 use super::core::{Core, ue};
 use bytes::Bytes;
+use martlet_ngap::error_indication::error_indication;
+use martlet_ngap::inbound::UeIds;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{BitString, NgapPduKind as Kind, build_ngap, extract_ngap_ies, helpers, ie};
 use martlet_ran::PduSessionRequest;
@@ -209,6 +211,40 @@ async fn stream_0_has_no_signalling_of_a_ue() {
         let pdu = NGAP_PDU::decode(&data).unwrap();
         assert_eq!((pdu.kind(), stream != 0), (answer, is_of_ue));
     }
+}
+
+/// TS 38.413, 10.6: a gNB that does not have the connection answers UE CONTEXT RELEASE COMMAND with
+/// ERROR INDICATION.
+#[tokio::test]
+async fn a_connection_that_the_gnb_does_not_know_is_released_at_once() {
+    let core = Core::start_with(|config| config.timers.ngap_ms = 600_000).await;
+    let (to_amf, mut from_amf) = core.link();
+    to_amf.send(setup("001", 1)).await.unwrap();
+    next(&mut from_amf).await;
+    for unknown in [
+        CauseRadioNetwork::unknown_local_UE_NGAP_ID,
+        CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
+    ] {
+        // A service request of an unknown UE: the AMF rejects it and releases the connection.
+        let request = vec![0x7e, 0, 0x4c, 0x10, 0, 7, 0xf4, 0, 0x41, 0, 0, 0, 1];
+        to_amf.send(initial(5, request)).await.unwrap();
+        while next(&mut from_amf).await.kind() != Kind::Initiating_UEContextRelease {}
+        let amf_id = core.amf.tables.connections()[0];
+        // Another error is not about the connection.
+        for cause in [CauseRadioNetwork::unspecified, unknown] {
+            assert_eq!(core.amf.tables.connections(), [amf_id]);
+            let ids = UeIds { amf: Some(amf_id), ran: Some(5) };
+            let indication = error_indication(ids, Some(Cause::radioNetwork(cause)), None);
+            to_amf.send(indication.unwrap().encode().unwrap().into()).await.unwrap();
+        }
+        let released = async {
+            while !core.amf.tables.connections().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), released).await.expect("released at once");
+    }
+    assert!(from_amf.try_recv().is_err(), "no NG RESET");
 }
 
 #[tokio::test]

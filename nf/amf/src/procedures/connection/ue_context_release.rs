@@ -5,6 +5,8 @@
 //! gNB -> AMF  UE CONTEXT RELEASE COMPLETE
 //! AMF -> gNB  NG RESET of the connection, if the gNB does not answer
 //! ```
+//!
+//! A gNB that does not have the connection may answer with ERROR INDICATION instead.
 use crate::n2::uplink::Uplink;
 use crate::n2::{Connection, downlink};
 use crate::procedures::handover::xn_handover;
@@ -47,6 +49,9 @@ async fn release(
                 Event::Uplink { message: Uplink::Released | Uplink::HandoverFailed(_), .. } => {
                     return;
                 }
+                Event::Uplink { message: Uplink::Error(Some(cause)), .. } if is_unknown(&cause) => {
+                    return;
+                }
                 event => reject_path_switch(event).await,
             }
         }
@@ -72,6 +77,18 @@ async fn release(
     while let Some(event) = inbox.try_recv() {
         reject_path_switch(event).await;
     }
+}
+
+/// Whether the cause of an ERROR INDICATION says that the gNB does not have the connection. Both
+/// sides release it locally then (TS 38.413, 10.6).
+fn is_unknown(cause: &Cause) -> bool {
+    matches!(
+        cause,
+        Cause::radioNetwork(
+            CauseRadioNetwork::unknown_local_UE_NGAP_ID
+                | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID
+        )
+    )
 }
 
 /// A gNB that asks for the path of a connection that is being released gets an answer.
