@@ -140,6 +140,27 @@ fn a_flow_that_a_target_gnb_does_not_take_over_is_removed() {
     }
 }
 
+/// A gNB may list the flows that it takes over without the default one: it is not removed.
+#[test]
+fn a_default_flow_that_a_target_gnb_does_not_list_stays() {
+    in_namespace(|| async {
+        let supi = "imsi-001010000000001";
+        let core =
+            TestCore::start(Sbi::Http, |config| config.pcf.flows = vec![voice(supi)]).await?;
+        let (source, target) = (core.gnb(1).await?, core.gnb(2).await?);
+        let (ue, _) = core.ue_with_session(&source, 1).await?;
+        let plan = XnHandoverPlan { lost_flows: vec![1], ..Default::default() };
+        ue.xn_handover(&target, plan).await?;
+        // The SMF has ended what follows the handover before it deactivates the user plane.
+        ue.release_to_idle().await?;
+        ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+        ensure!(session(&ue, 1).await?.flows == [(1, 9), (2, 1)], "{:?}", session(&ue, 1).await?);
+        let reports = core.sbi_record.calls("npcf-smpolicycontrol UpdateSMPolicy");
+        ensure!(reports == 0, "{reports} reports to the PCF");
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
 /// A gNB that is not configured for the 5QI of voice.
 async fn without_5qi_1(core: &TestCore, number: u8) -> Result<Gnb> {
     let mut config = core.gnb_config(number);

@@ -73,8 +73,10 @@ pub async fn run(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     Ok(Some(Multipart::new(data).part(N2, content_type::NGAP, acknowledge)))
 }
 
-/// The QoS flows that the target gNB has not taken over are removed (4.9.1.2.2). The source gNB may
-/// not have had those of a modification that has not ended.
+/// The QoS flows that the target gNB has not taken over are removed (4.9.1.2.2): its list has all
+/// flows that it has accepted (TS 38.413, 8.4.4.2 and 9.3.4.8). The default flow, which is not in
+/// `qos.flows`, always stays. The source gNB may not have had the flows of a modification that has
+/// not ended.
 fn remove_lost_flows(session: &mut Session, taken_over: &[u8]) {
     let modification = session.gsm.modification();
     let previous = modification.and_then(|modification| modification.previous.as_deref());
