@@ -32,6 +32,15 @@ pub(crate) struct GnbSetup {
     pub areas: Vec<Area>,
 }
 
+impl GnbSetup {
+    /// Whether it is that of the node with an identity, as text and for the SBI. gNB IDs with the
+    /// same value are of different gNBs if their lengths differ, which the text does not show.
+    pub fn is_of(&self, id: &str, global: &GlobalRanNodeId) -> bool {
+        let bits = |global: &GlobalRanNodeId| global.g_nb_id.as_ref().map(|id| id.bit_length);
+        self.id == id && bits(&self.global) == bits(global)
+    }
+}
+
 /// A gNB.
 pub(crate) struct Gnb {
     /// Number of the association, never reused.

@@ -1,6 +1,7 @@
 //! The gNBs with an association, and the index of those that serve a tracking area.
 use super::{Gnb, GnbSetup};
 use crate::served::Tai;
+use martlet_sbi_api::common::GlobalRanNodeId;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -113,17 +114,25 @@ impl Gnbs {
         self.table().all.values().cloned().collect()
     }
 
-    /// The gNB with this identity, after NG setup.
+    /// The node with this identity, as text and for the SBI, after NG setup.
+    pub fn of_node(&self, id: &str, global: &GlobalRanNodeId) -> Option<Arc<Gnb>> {
+        let table = self.table();
+        let is_it = |gnb: &&Arc<Gnb>| gnb.setup().is_some_and(|setup| setup.is_of(id, global));
+        table.all.values().find(is_it).cloned()
+    }
+
+    /// The gNB that an operator names with this identity, after NG setup.
     pub fn of(&self, id: &str) -> Option<Arc<Gnb>> {
         let table = self.table();
         table.all.values().find(|gnb| gnb.setup().is_some_and(|setup| setup.id == id)).cloned()
     }
 
-    /// Another association of the gNB with this identity.
-    pub fn other_of(&self, id: &str, number: u64) -> Option<Arc<Gnb>> {
+    /// Another association of the gNB with the identity in this setup data.
+    pub fn other_of(&self, own: &GnbSetup, number: u64) -> Option<Arc<Gnb>> {
         let table = self.table();
         let mut others = table.all.values().filter(|gnb| gnb.number != number);
-        others.find(|gnb| gnb.setup().is_some_and(|setup| setup.id == id)).cloned()
+        let is_it = |setup: Arc<GnbSetup>| setup.is_of(&own.id, &own.global);
+        others.find(|gnb| gnb.setup().is_some_and(is_it)).cloned()
     }
 }
 
@@ -132,7 +141,7 @@ mod tests {
     use super::*;
     use crate::n2::{Area, Link, counted};
     use martlet_nas::Plmn;
-    use martlet_sbi_api::common::GlobalRanNodeId;
+    use martlet_sbi_api::common::GNbId;
     use tokio::sync::mpsc;
 
     fn tai(tac: u32) -> Tai {
@@ -186,6 +195,29 @@ mod tests {
         gnbs.remove(&first);
         let table = gnbs.table();
         assert!(table.all.is_empty() && table.by_area.is_empty());
+    }
+
+    #[test]
+    fn gnbs_are_found_by_value_and_length_of_their_identities() {
+        let gnbs = Gnbs::default();
+        let with_bits = |bits: u8| {
+            let mut setup = setup(1, &[1]);
+            setup.global.g_nb_id = Some(GNbId { bit_length: bits, gnb_value: "000001".into() });
+            setup
+        };
+        let (first, second) = (add(&gnbs, 1), add(&gnbs, 2));
+        gnbs.apply_setup(&first, Some(with_bits(24)));
+        assert!(gnbs.other_of(&with_bits(22), 2).is_none());
+        gnbs.apply_setup(&second, Some(with_bits(22)));
+        for (bits, number, other) in [(24, 1, 2), (22, 2, 1)] {
+            let setup = with_bits(bits);
+            let found = gnbs.of_node(&setup.id, &setup.global).map(|gnb| gnb.number);
+            assert_eq!(found, Some(number));
+            assert_eq!(gnbs.other_of(&setup, other).map(|gnb| gnb.number), Some(number));
+            assert!(gnbs.other_of(&setup, number).is_none());
+        }
+        let setup = with_bits(23);
+        assert!(gnbs.of_node(&setup.id, &setup.global).is_none());
     }
 
     #[test]

@@ -10,8 +10,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 pub fn setup(mcc: &str, sst: u8) -> Bytes {
+    setup_with_bits(mcc, sst, 24)
+}
+
+/// NG SETUP REQUEST with a gNB ID of so many bits.
+fn setup_with_bits(mcc: &str, sst: u8, bits: u32) -> Bytes {
     let plmn = helpers::plmn(mcc, "01").unwrap();
-    let id = GlobalRANNodeID::globalGNB_ID(helpers::global_gnb_id(plmn, 0x777, 24).unwrap());
+    let id = GlobalRANNodeID::globalGNB_ID(helpers::global_gnb_id(plmn, 0x777, bits).unwrap());
     let slices = SliceSupportList(vec![SliceSupportItem::new(helpers::s_nssai(sst, None), None)]);
     let plmns = BroadcastPLMNList(vec![BroadcastPLMNItem::new(plmn, slices, None)]);
     let pdu = build_ngap!(
@@ -337,6 +342,22 @@ async fn a_gnb_changes_what_it_serves() {
     let own = &core.amf.gnbs.all()[0];
     assert_eq!((own.label().as_str(), own.setup().unwrap().areas[0].tai.tac), ("another-name", 5));
     assert_eq!(core.amf.gnbs.all().len(), 1);
+}
+
+/// TS 38.413, 9.3.1.6: a gNB ID has 22 to 32 bits, and its length distinguishes it.
+#[tokio::test]
+async fn gnb_ids_of_other_lengths_are_of_other_gnbs() {
+    let core = Core::start().await;
+    let mut links = Vec::new();
+    for bits in [24, 22] {
+        let (to_amf, mut from_amf) = core.link();
+        to_amf.send(setup_with_bits("001", 1, bits)).await.unwrap();
+        assert_eq!(next(&mut from_amf).await.kind(), Kind::Successful_NGSetup);
+        links.push((to_amf, from_amf));
+    }
+    assert_eq!(core.amf.gnbs.set_up(), 2);
+    // The first is not asked whether it still has the identity.
+    assert!(links[0].1.try_recv().is_err());
 }
 
 #[tokio::test]

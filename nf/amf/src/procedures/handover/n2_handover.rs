@@ -179,7 +179,8 @@ fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
     };
     let barred = subscription_retrieval::is_forbidden(ue, *tai);
-    let Some(gnb) = ue.amf.gnbs.of(&ng_setup::identity(node).0) else {
+    let (id, global) = ng_setup::identity(node);
+    let Some(gnb) = ue.amf.gnbs.of_node(&id, &global) else {
         return match barred {
             true => Err(CauseRadioNetwork::ho_target_not_allowed.into()),
             false => Ok(Target::OtherAmf(node.clone(), *tai)),

@@ -62,7 +62,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
         let hint = "raise amf.limits.max_gnbs";
         return Ok(refuse(gnb, &setup, procedure, "max_gnbs", hint));
     }
-    let Some(owner) = amf.gnbs.other_of(&setup.id, gnb.number) else {
+    let Some(owner) = amf.gnbs.other_of(&setup, gnb.number) else {
         return Ok(complete(amf, gnb, setup, procedure, response));
     };
     if !gnb.claim.begin() {
@@ -91,7 +91,7 @@ async fn claim(
 ) -> Vec<NGAP_PDU> {
     let limit = amf.config.n2.probe_timeout();
     let answers = probe::answers(&owner, &amf.config.name, limit).await;
-    let owners = amf.gnbs.other_of(&setup.id, gnb.number);
+    let owners = amf.gnbs.other_of(&setup, gnb.number);
     // Meanwhile a third association may have got the identity.
     let taken = owners.as_ref().is_some_and(|now| answers || now.number != owner.number);
     if taken {

@@ -263,7 +263,7 @@ fn take_context(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<
     let node = &data.ran_node_id;
     let id = node.g_nb_id.as_ref().map(|id| format!("{}-{}", node.plmn_id, id.gnb_value));
     let gnb = id
-        .and_then(|id| ue.amf.gnbs.of(&id))
+        .and_then(|id| ue.amf.gnbs.of_node(&id, node))
         .ok_or_else(|| wrong("the gNB has no association with this AMF"))?;
     let nr = data.user_location.nr_location.as_ref().ok_or_else(|| wrong("no NR location"))?;
     let plmn = |id: &martlet_sbi_api::common::PlmnId| Plmn::new(id.mcc(), id.mnc());
