@@ -45,7 +45,7 @@ pub use oxirush_ngap::{
     with_ngap_ie_mut,
 };
 
-pub use node_name::ran_node_name;
+pub use node_name::{extended_ran_node_name, ran_node_name};
 
 pub mod cause;
 pub mod error_indication;

@@ -329,6 +329,7 @@ async fn a_gnb_changes_what_it_serves() {
             RANConfigurationUpdate,
             RANNodeName("another-name"),
             SupportedTAList(areas),
+            Extended_RANNodeName(ExtendedRANNodeName::new(None, Some("gNB Café".into()), None)),
         );
         pdu.unwrap().encode().unwrap()
     };
@@ -340,7 +341,7 @@ async fn a_gnb_changes_what_it_serves() {
     let acknowledge = NGAP_PDU::decode(&paged.recv().await.unwrap()).unwrap();
     assert_eq!(acknowledge.kind(), Kind::Successful_RANConfigurationUpdate);
     let own = &core.amf.gnbs.all()[0];
-    assert_eq!((own.label().as_str(), own.setup().unwrap().areas[0].tai.tac), ("another-name", 5));
+    assert_eq!((own.label().as_str(), own.setup().unwrap().areas[0].tai.tac), ("gNB Café", 5));
     assert_eq!(core.amf.gnbs.all().len(), 1);
 }
 

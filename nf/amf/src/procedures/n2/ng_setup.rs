@@ -18,7 +18,8 @@ use martlet_log_limit as log_limit;
 use martlet_ngap::inbound::{Fault, Received};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{
-    Error, Message, build_ngap, build_ngap_ie, cause, extract_ngap_ies, ie, ran_node_name,
+    Error, Message, build_ngap, build_ngap_ie, cause, extended_ran_node_name, extract_ngap_ies, ie,
+    ran_node_name,
 };
 use martlet_sbi_api::common::{GNbId, GlobalRanNodeId};
 use std::sync::Arc;
@@ -172,8 +173,12 @@ fn read(pdu: &NGAPPDU<'_>) -> Result<GnbSetup, Error> {
     Ok(GnbSetup { id, name: None, global, areas: read_areas(&areas) })
 }
 
-/// The RAN node name of a message; `None` without one, or with one that is not valid.
+/// The RAN node name of a message, the extended one if it has it; `None` without a name, or with
+/// one that is not valid.
 pub(crate) fn node_name(amf: &Amf, gnb: &Gnb, pdu: &NGAPPDU<'_>) -> Option<String> {
+    if let Some(name) = extended_ran_node_name(pdu) {
+        return Some(name);
+    }
     match pdu.ie::<ie::RANNodeName>()? {
         Ok(name) => Some(name.0.into_owned()),
         Err(_) if amf.config.n2.strict => None,
