@@ -6,8 +6,9 @@ mod selection;
 
 pub use config::{AmfSetConfig, AreaConfig, InstanceConfig, NssfConfig};
 
+use martlet_interop::SbiQuirk;
 use martlet_nf::{NetworkFunction, NfContext, StartError};
-use martlet_sbi::{Problem, Route};
+use martlet_sbi::{Problem, QueryValue, Route, invalid_query_parameter};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnssf_ns_selection::{
     AuthorizedNetworkSliceInfo, NNSSF_NSSELECTION, NsSelectionQuery, NssfNsSelection,
@@ -45,12 +46,18 @@ impl NssfNsSelection for Nssf {
         &self,
         query: NsSelectionQuery,
     ) -> Result<AuthorizedNetworkSliceInfo, Problem> {
-        if query.nf_type.is_none() || query.nf_id.is_none() {
+        let (Some(_), Some(consumer)) = (&query.nf_type, &query.nf_id) else {
             return Err(
                 Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail("nf-type and nf-id")
             );
+        };
+        let tai = query.tai.as_ref();
+        if let Some(tai) = tai.filter(|tai| tai.is_decimal)
+            && !self.context.tolerates(SbiQuirk::DecimalTac, consumer)
+        {
+            return Err(invalid_query_parameter("tai", &tai.to_text()));
         }
-        let supported = self.config.supported(query.tai.as_ref().map(|tai| &tai.0));
+        let supported = self.config.supported(tai.map(|tai| &tai.tai));
         match (query.slice_info_request_for_registration, query.slice_info_request_for_pdu_session)
         {
             (Some(request), None) => {

@@ -10,7 +10,8 @@ use martlet_interop::SbiQuirk;
 use martlet_nf::{Shutdown, ShutdownTrigger};
 use martlet_ran::ue::ServicePurpose;
 use martlet_sbi::{Body, OperationInfo, Response};
-use martlet_sbi_api::common::NfInstanceId;
+use martlet_sbi_api::Json;
+use martlet_sbi_api::common::{NfInstanceId, Snssai, Tac, Tai};
 use martlet_sbi_api::namf_communication::NAMF_COMM;
 use martlet_sbi_api::nausf_ueauthentication::NAUSF_AUTH;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
@@ -18,6 +19,9 @@ use martlet_sbi_api::nnrf_nfmanagement::{
     NNRF_NFM, NfManagementClient, NfProfile, NfStatus, NfType,
 };
 use martlet_sbi_api::nnrf_oauth2::NNRF_OAUTH2;
+use martlet_sbi_api::nnssf_ns_selection::{
+    NsSelectionQuery, NssfNsSelectionClient, QueriedTai, SliceInfoForRegistration, SubscribedSnssai,
+};
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
 use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClient};
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
@@ -47,6 +51,7 @@ fn sbi_quirks_are_tolerated_unless_strict() {
             | SbiQuirk::TypedInstanceList
             | SbiQuirk::TokenClaims => "udm",
             SbiQuirk::RegistrationError => "ausf",
+            SbiQuirk::DecimalTac => "nssf",
             SbiQuirk::CallbackToken | SbiQuirk::ServiceScope | SbiQuirk::InfluenceSelectors => {
                 "udr"
             }
@@ -93,6 +98,7 @@ async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> R
         SbiQuirk::NoInitialGrant => charging::no_initial_grant(core).await,
         SbiQuirk::EmptyFinalAction => charging::empty_final_action(core).await,
         SbiQuirk::InfluenceSelectors => influence_selectors(core).await,
+        SbiQuirk::DecimalTac => decimal_tac(core).await,
         SbiQuirk::RegistrationError
         | SbiQuirk::EnvelopedResponse
         | SbiQuirk::TypedInstanceList
@@ -390,6 +396,32 @@ async fn influence_selectors(core: &TestCore) -> Result<bool> {
         201 => Ok(true),
         400 => Ok(false),
         other => bail!("{other}"),
+    }
+}
+
+/// As OAI's AMF.
+async fn decimal_tac(core: &TestCore) -> Result<bool> {
+    let IpAddr::V4(at) = core.config().sbi.nssf.ip() else { bail!("IPv4 is needed") };
+    let nssf = NssfNsSelectionClient::new(crate::security::scas::peer(at.octets()[3])?);
+    let mut slice = SubscribedSnssai::new(Snssai::new(1, None));
+    slice.default_indication = Some(true);
+    let request =
+        SliceInfoForRegistration { subscribed_nssai: Some(vec![slice]), ..Default::default() };
+    let query = |is_decimal| {
+        let tai = Tai::new("00101".parse()?, Tac::from_u32(1));
+        anyhow::Ok(NsSelectionQuery {
+            nf_type: Some(NfType::Amf),
+            nf_id: Some("6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f80".parse()?),
+            slice_info_request_for_registration: Some(Json(request.clone())),
+            tai: Some(QueriedTai { tai, is_decimal }),
+            ..Default::default()
+        })
+    };
+    nssf.ns_selection_get(query(false)?).await.map_err(problem)?;
+    match nssf.ns_selection_get(query(true)?).await {
+        Ok(_) => Ok(true),
+        Err(refused) if refused.status() == 400 => Ok(false),
+        Err(other) => bail!("{other}"),
     }
 }
 

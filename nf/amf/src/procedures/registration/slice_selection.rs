@@ -210,7 +210,7 @@ async fn ask(
         nf_type: Some(NfType::Amf),
         nf_id: Some(ue.amf.instance_id.clone()),
         slice_info_request_for_registration: Some(Json(info)),
-        tai: ue.connection.as_ref().map(|connection| Json(connection.location.tai.to_sbi())),
+        tai: ue.connection.as_ref().map(|connection| connection.location.tai.to_sbi().into()),
         ..Default::default()
     };
     ue.amf.nssf(&ue.label()).await?.ns_selection_get(query).await
