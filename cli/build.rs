@@ -10,7 +10,6 @@ const NAMES_WITH_TYPES: &str = "-Csymbol-mangling-version=v0";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=layout");
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|own| own == value);
     // On this target, rustc links with its own lld, unless another linker is set.
     let has_types = is("CARGO_ENCODED_RUSTFLAGS", NAMES_WITH_TYPES);
@@ -22,6 +21,7 @@ fn main() {
         for option in ["--icf=all", "-z,pack-relative-relocs"] {
             println!("cargo::rustc-link-arg-bin=martlet=-Wl,{option}");
         }
+        println!("cargo::rerun-if-changed=layout");
         if let Some(wrapper) = order_of_functions().filter(|_| has_types && links_with_gcc()) {
             println!("cargo::rustc-link-arg-bin=martlet=-wrapper");
             println!("cargo::rustc-link-arg-bin=martlet={wrapper}");
