@@ -56,6 +56,8 @@ pub struct Session {
     pub pti: u8,
     /// 5GSM state.
     pub gsm: GsmState,
+    /// QoS flows that the last modification has added, until the gNB answers.
+    pub unconfirmed_flows: Vec<u8>,
     /// Events that wait until the UE has answered a modification command.
     pub postponed: VecDeque<SessionEvent>,
     pub user_plane: UserPlane,

@@ -153,11 +153,9 @@ async fn deliver(session: &Session, command: Vec<u8>, n2: Option<Vec<u8>>) {
 /// PDU Session Resource Modify Response: some of the flows that it adds may have failed.
 pub fn confirmed_by_gnb(session: &mut Session, info: &Bytes) {
     let Ok(response) = ModifyResponse::decode(info) else { return };
-    let modification = session.gsm.modification();
-    let previous = modification.and_then(|modification| modification.previous.as_deref());
-    let Some(previous) = previous else { return };
-    // The gNB keeps a flow that it could not change.
-    let is_new = |qfi: &u8| previous.flows.iter().all(|flow| flow.qfi != *qfi);
+    // The UE may have answered before the gNB. A gNB keeps a flow that it could not change.
+    let added = std::mem::take(&mut session.unconfirmed_flows);
+    let is_new = |qfi: &u8| added.contains(qfi);
     let failed: Box<[u8]> =
         response.failed_flows.iter().map(|flow| flow.qfi).filter(is_new).collect();
     if !failed.is_empty() {
@@ -227,6 +225,11 @@ pub async fn prepare(
     let n2 = is_activated
         .then(|| modify_request(session, old_flows, ambr.as_ref(), default_changed))
         .flatten();
+    if n2.is_some() {
+        let is_new = |qfi: &u8| old_flows.iter().all(|old| old.qfi != *qfi);
+        let flows = session.qos.flows.iter();
+        session.unconfirmed_flows = flows.map(|flow| flow.qfi).filter(is_new).collect();
+    }
     let (qos, at_ue) = (&session.qos, session.qos_at_ue.as_deref().unwrap_or(&before));
     let modification = n1::Modification {
         id: session.id,
