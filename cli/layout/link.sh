@@ -24,8 +24,8 @@ inputs() {
     done
 }
 if inputs "$@" | tr '\n' '\0' | xargs -0 nm --defined-only 2> /dev/null |
-    awk -v list="$list" -f "$here/names.awk" -f "$here/order.awk" | sort -n | cut -d ' ' -f 2- \
-    > "$order" && [ -s "$order" ]; then
+    awk -v list="$list" -f "$here/names.awk" -f "$here/order.awk" |
+    LC_ALL=C sort -n | cut -d ' ' -f 2- > "$order" && [ -s "$order" ]; then
     exec "$@" --symbol-ordering-file="$order" --no-warn-symbol-ordering
 fi
 exec "$@"
