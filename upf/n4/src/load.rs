@@ -11,6 +11,12 @@ const STEP: u8 = 2;
 /// Window of the measurement of N4's utilization.
 const WINDOW: Duration = Duration::from_millis(500);
 
+/// Whether a change of load is reported: also each change to and from 100 %, which is a UPF that
+/// takes no more sessions.
+fn is_reported(before: u8, now: u8) -> bool {
+    before.abs_diff(now) >= STEP || (before == 100) != (now == 100)
+}
+
 /// The load last reported to an SMF.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReportedLoad {
@@ -93,7 +99,7 @@ impl N4 {
         }
         let metric = self.load(now.instant);
         if features.has(CpFunctionFeatures::LOAD)
-            && reported.load.is_none_or(|before| before.abs_diff(metric) >= STEP)
+            && reported.load.is_none_or(|before| is_reported(before, metric))
         {
             let sequence_number = self.load_sequence();
             *load = Some(LoadControlInformation { sequence_number, metric: Metric(metric) });
@@ -132,5 +138,16 @@ impl N4 {
     fn load_sequence(&mut self) -> SequenceNumber {
         self.last_load = self.last_load.wrapping_add(1);
         SequenceNumber(self.last_load)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_upf_reports_its_load_after_any_other() {
+        assert!(is_reported(98, 100) && is_reported(99, 100) && is_reported(100, 99));
+        assert!(is_reported(40, 42) && !is_reported(41, 42) && !is_reported(100, 100));
     }
 }
