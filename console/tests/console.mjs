@@ -652,6 +652,7 @@ await inBrowser(async ({ page, base, read, please, step, check, checkBoth, check
   await page.getByRole("heading", { level: 1, name: "UEs" }).waitFor();
 
   step("a viewer");
+  await go("Overview");
   await page.getByRole("button", { name: "Sign out" }).click();
   await signIn("vera", "first passphrase");
   await changePassword("first passphrase", "another passphrase");
