@@ -112,6 +112,8 @@ fn a_flow_that_the_gnb_does_not_add_is_removed() {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = without_5qi_1(&core, 1).await?;
         let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        // The SMF has the gNB's answer to the setup: until then, the gNB gets no modification.
+        reaches(&ue, 1, GATEWAY).await?;
         let flows = vec![voice("imsi-001010000000001")];
         core.reload("pcf", martlet_pcf::PcfConfig { flows, ..Default::default() })?;
         without_voice(&core, &ue).await
