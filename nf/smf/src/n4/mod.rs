@@ -65,6 +65,17 @@ pub enum N4Error {
     Unexpected(&'static str),
 }
 
+impl N4Error {
+    /// Whether the UPF has not answered. While it is associated, it gets the change again after
+    /// [`RETRY_INTERVAL`].
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self, N4Error::Timeout(_) | N4Error::Busy)
+    }
+}
+
+/// Time after which a UPF that did not answer gets a change again.
+pub const RETRY_INTERVAL: Duration = Duration::from_secs(2);
+
 /// The sessions, from the point of view of N4.
 pub trait SessionLayer {
     /// The N4 session with our session endpoint identifier.

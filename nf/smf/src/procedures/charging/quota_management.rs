@@ -1,7 +1,7 @@
 //! Quota management (TS 32.290, 5.4): usage reports of the UPF, reauthorization, and rating groups
 //! of new QoS flows.
 use super::charging_session::{UsageReport, update};
-use crate::n4::{self, N4Error};
+use crate::n4::{self, N4Error, RETRY_INTERVAL};
 use crate::procedures::release::pdu_session_release;
 use crate::procedures::user_plane::n4_session_modification::modify_at;
 use crate::qos_flows::rating_groups;
@@ -14,10 +14,6 @@ use martlet_pfcp::Message;
 use martlet_pfcp::ie::{UsageReport as UpfReport, UsageReportTrigger};
 use martlet_sbi_api::nchf_converged_charging::TriggerType;
 use std::collections::BTreeSet;
-use std::time::Duration;
-
-/// Time after which a session is reauthorized again whose UPF did not answer.
-const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The UPF reports usage (TS 32.255, 5.2.2.2.3). Returns `false` if the session has ended, because
 /// its credit is used up.
@@ -60,8 +56,7 @@ pub async fn reauthorize(session: &mut Session) -> bool {
 /// A UPF that has not answered keeps its quotas, and does not report again that they are used up:
 /// the session is reauthorized once more. It gets its quotas with the next association otherwise.
 fn reauthorize_later(session: &Session, upf: UpfSession, error: &N4Error) {
-    let is_unanswered = matches!(error, N4Error::Timeout(_) | N4Error::Busy);
-    if is_unanswered && session.smf.n4.is_up(upf.upf) {
+    if error.is_unanswered() && session.smf.n4.is_up(upf.upf) {
         session.send_to_self_after(RETRY_INTERVAL, || SessionEvent::Reauthorize);
     }
 }

@@ -1,15 +1,11 @@
 //! N4 session modification (TS 23.502, 4.4.1.3).
 use super::restoration;
-use crate::n4::{N4Error, buffer, forward_to_gnb};
+use crate::n4::{N4Error, RETRY_INTERVAL, buffer, forward_to_gnb};
 use crate::session::{Session, UpConnection};
 use crate::session_event::SessionEvent;
 use crate::user_plane_path::UpfSession;
 use martlet_pfcp::ie::Cause;
 use martlet_pfcp::{Message, SessionModificationRequest};
-use std::time::Duration;
-
-/// Time after which a UPF that did not answer gets a change of the downlink again.
-const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Modifies the N4 session at the UPF that gNBs send to. A UPF that has lost the session gets all
 /// its rules again, in their new state.
@@ -50,7 +46,7 @@ pub async fn modify_downlink(
     change: SessionModificationRequest,
 ) -> Result<(), N4Error> {
     let error = match modify(session, change).await {
-        Err(error @ (N4Error::Timeout(_) | N4Error::Busy)) => error,
+        Err(error) if error.is_unanswered() => error,
         outcome => return outcome,
     };
     let upf = session.user_plane.access().map(|access| access.upf);
