@@ -9,7 +9,7 @@ use super::{initial_context_setup, n1_n2_message_transfer, ue_context_release};
 use crate::concurrency::Kind;
 use crate::metrics::{self, Procedure};
 use crate::n2::downlink::SessionToSetUp;
-use crate::procedures::registration::back_off::back_off;
+use crate::procedures::registration::back_off::t3346;
 use crate::procedures::registration::deregistration;
 use crate::procedures::registration::{
     configuration_update, implicit_deregistration, mobility_restrictions,
@@ -19,7 +19,7 @@ use crate::procedures::session::user_plane_activation::{self, Activation};
 use crate::ue::{Reject, Stop, Ue, count};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{
-    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause, NasGprsTimer2,
+    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause,
     NasPduSessionReactivationResult, NasPduSessionReactivationResultErrorCause,
     NasPduSessionStatus, NasServiceAccept, NasServiceReject, NasServiceRequest, ServiceType,
 };
@@ -189,9 +189,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
 /// SERVICE REJECT (TS 24.501, 8.2.18).
 fn reject_message(reject: &Reject) -> Nas5gsMessage {
     let mut message = NasServiceReject::new(NasFGmmCause::from_cause(reject.cause));
-    if let Some(timer) =
-        reject.back_off.and_then(|seconds| NasGprsTimer2::from_seconds(back_off(seconds)).ok())
-    {
+    if let Some(timer) = t3346(reject.back_off) {
         message.set_t3346_value(timer);
     }
     Nas5gsMessage::new_5gmm(message)

@@ -12,7 +12,7 @@
 //! AMF -> UE       REGISTRATION ACCEPT                        step 21
 //! UE -> AMF       REGISTRATION COMPLETE                      step 22
 //! ```
-use super::back_off::back_off;
+use super::back_off::t3346;
 use super::slice_selection::Selected;
 use super::subscription_retrieval::{Reading, Registering};
 use super::{
@@ -29,7 +29,7 @@ use martlet_nas::identifiers::Slice;
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause,
-    NasGprsTimer2, NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
+    NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
@@ -445,9 +445,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
 /// REGISTRATION REJECT (TS 24.501, 8.2.9).
 fn reject_message(reject: &Reject) -> Nas5gsMessage {
     let mut message = NasRegistrationReject::new(NasFGmmCause::from_cause(reject.cause));
-    if let Some(timer) =
-        reject.back_off.and_then(|seconds| NasGprsTimer2::from_seconds(back_off(seconds)).ok())
-    {
+    if let Some(timer) = t3346(reject.back_off) {
         message.set_t3346_value(timer);
     }
     if let Some(rejected) = slice_selection::rejected_nssai(&reject.slices) {
@@ -459,9 +457,10 @@ fn reject_message(reject: &Reject) -> Nas5gsMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::procedures::registration::back_off::back_off;
     use martlet_nas::{
-        Guti, NasFGsMobileIdentity, NasFGsRegistrationType, NasFGsUpdateType, NasKeySetIdentifier,
-        Plmn,
+        Guti, NasFGsMobileIdentity, NasFGsRegistrationType, NasFGsUpdateType, NasGprsTimer2,
+        NasKeySetIdentifier, Plmn,
     };
 
     #[test]
