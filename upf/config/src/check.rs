@@ -89,6 +89,7 @@ fn check_positive(config: &UpfConfig, findings: &mut Vec<Finding>) {
         ("kernel.buffer_packets", config.kernel.buffer_packets, 65_536),
         ("kernel.mbr_burst_ms", config.kernel.mbr_burst_ms as usize, 100),
         ("kernel.events", config.kernel.events, 4096),
+        ("kernel.device_queue", config.kernel.device_queue as usize, 4096),
         ("xdp.sessions", config.xdp.sessions as usize, 65_536),
         ("xdp.rules", config.xdp.rules as usize, 196_608),
         ("xdp.filters", config.xdp.filters as usize, 65_536),

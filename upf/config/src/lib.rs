@@ -441,6 +441,9 @@ pub struct KernelLimits {
     pub events: usize,
     /// Bytes of the sockets' buffers.
     pub socket_buffer: usize,
+    /// Packets that the queue of an N6 device holds. The kernel's default of 500 is full after a
+    /// few milliseconds without CPU time.
+    pub device_queue: u32,
     /// Superframes on N6 and segmentation on N3.
     pub offload: Offload,
 }
@@ -469,6 +472,7 @@ impl Default for KernelLimits {
             link_addresses: 64,
             events: 4096,
             socket_buffer: 4 << 20,
+            device_queue: 4096,
             offload: Offload::Off,
         }
     }

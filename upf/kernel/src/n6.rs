@@ -29,6 +29,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<Device>, OpenError> {
         netlink
             .up(index, u32::from(config.n6.mtu))
             .map_err(|error| failed("the MTU and state", error))?;
+        lengthen_queue(&netlink, index, name, config);
         for pool in config.pools() {
             let set = netlink.address(index, pool.gateway(), pool.prefix);
             set.map_err(|error| {
@@ -71,10 +72,19 @@ pub(super) fn open_instance_devices(config: &UpfConfig) -> Result<Vec<File>, Ope
             let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
             let index = if_nametoindex(name.as_str()).map_err(|error| failed(error.into()))?;
             netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
+            lengthen_queue(&netlink, index, &name, config);
             Ok(device)
         };
         (1..=config.n6.network_instances.len()).map(open).collect()
     })
+}
+
+/// Sets how many downlink packets wait for this process. A device with a shorter queue works too.
+fn lengthen_queue(netlink: &Netlink, index: u32, interface: &str, config: &UpfConfig) {
+    let packets = config.kernel.device_queue;
+    if let Err(error) = netlink.queue(index, packets) {
+        tracing::warn!(interface, packets, %error, "queue length of the N6 interface not set");
+    }
 }
 
 /// Disables ICMP redirects: packets between UEs leave and enter by the same device. The kernel

@@ -40,6 +40,15 @@ impl Netlink {
         self.request(NEW_LINK, 0, &body)
     }
 
+    /// Sets how many packets the queue of an interface holds.
+    pub fn queue(&self, index: u32, packets: u32) -> io::Result<()> {
+        let mut body = vec![0, 0, 0, 0];
+        body.extend(index.to_ne_bytes());
+        body.extend([0; 8]);
+        attribute(&mut body, libc::IFLA_TXQLEN, &packets.to_ne_bytes());
+        self.request(NEW_LINK, 0, &body)
+    }
+
     /// Creates a veth pair without ARP, with these names and MAC addresses.
     pub fn pair(&self, ends: [(&str, [u8; 6]); 2], mtu: u32) -> io::Result<()> {
         let [mut body, peer] = ends.map(|(name, address)| {

@@ -70,6 +70,21 @@ fn installed(program: &str) -> bool {
         .is_ok()
 }
 
+/// The kernel's default of 500 packets is full after a few milliseconds without CPU time.
+#[test]
+fn the_queue_of_the_device_holds_the_configured_packets() {
+    in_namespace(|| {
+        let mut config = UpfConfig::default();
+        config.n6.mode = N6Mode::Local;
+        config.kernel.device_queue = 3210;
+        let _datapath = KernelDatapath::open(&config).expect("the datapath");
+        let show = ["-o", "link", "show", config.n6.interface.as_str()];
+        let shown = Command::new("ip").args(show).output().unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(shown.contains("qlen 3210"), "{shown}");
+    });
+}
+
 #[test]
 fn addresses_are_translated_in_a_namespace_of_the_data_network() {
     if !installed("nft") && !installed("iptables") {
