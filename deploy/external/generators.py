@@ -18,7 +18,8 @@ define the times alike:
     core      the rest, which waits for the core
 
 The exit code is 1 if the generators differ by more than --limit in the compared time, which is the
-core's part. The latency contains what each generator needs itself.
+core's part. The latency contains what each generator needs itself. A pair of passes in which the
+core fails is repeated with a new core, and the report says so.
 """
 import argparse
 import csv
@@ -44,6 +45,12 @@ PROCEDURES = {"registration": "registration", "pdu_session": "PDU session"}
 LAB, OTHER = "martlet-lab", "free5gc-gnb"
 # How long a core may take to start, and a pass to end.
 START_S, PASS_S = 180, 600
+# How often a pair of passes is tried: a core can fail under load, and is then started again.
+ATTEMPTS = 4
+
+
+class PassFailed(Exception):
+    """A generator ended without the result of each round."""
 
 
 class Core:
@@ -113,7 +120,7 @@ def run_lab(args, folder):
     command += ["--rounds", str(args.rounds), "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PASS_S, check=False)
     if done.returncode:
-        sys.exit(f"martlet-lab failed:\n{done.stdout}{done.stderr}")
+        raise PassFailed(f"martlet-lab failed:\n{done.stdout}{done.stderr}")
     return rows_of((folder / "raw.csv").read_text().splitlines())
 
 
@@ -123,29 +130,51 @@ def run_other(args, _folder):
     command += ["-dnn", DNN, "-slice", args.slice, "-measure", str(args.rounds)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PASS_S, check=False)
     if done.returncode:
-        sys.exit(f"{args.generator} failed:\n{done.stdout}{done.stderr}")
+        raise PassFailed(f"{args.generator} failed:\n{done.stdout}{done.stderr}")
     return rows_of(done.stdout.splitlines())
 
 
 GENERATORS = {LAB: run_lab, OTHER: run_other}
 
 
+def pair(number, args, folder):
+    """A pass of each generator, by name."""
+    names = list(GENERATORS)
+    times = {}
+    # Each generator is first as often as the other.
+    for name in names if number % 2 == 0 else reversed(names):
+        times[name] = GENERATORS[name](args, folder / f"pass-{number}-{name}")
+        short = [it for it, samples in times[name].items() if len(samples) != args.rounds]
+        if short:
+            raise PassFailed(f"{name}: not each round completed: {', '.join(short)}")
+    return times
+
+
 def measure(script, args, folder):
-    """All passes against one core: a list for each generator, in pairs."""
-    passes = {name: [] for name in GENERATORS}
-    folder.mkdir(parents=True)
-    with Core(script, args, folder):
-        for number in range(args.passes):
-            names = list(GENERATORS)
-            # Each generator is first as often as the other.
-            for name in names if number % 2 == 0 else reversed(names):
-                times = GENERATORS[name](args, folder / f"pass-{number}-{name}")
-                short = [it for it, samples in times.items() if len(samples) != args.rounds]
-                if short:
-                    sys.exit(f"{name}: not each round completed: {', '.join(short)}")
-                passes[name].append(times)
-            print(f"{Path(script).stem}: pass {number + 1} of {args.passes}", file=sys.stderr)
-    return passes
+    """All passes against one core: a list for each generator, in pairs. A pair that fails is
+    repeated with a new core; the second value is the number of such repetitions."""
+    passes, repeated, failed = {name: [] for name in GENERATORS}, 0, 0
+    number = 0
+    while number < args.passes:
+        own = folder / f"core-{repeated}"
+        own.mkdir(parents=True)
+        with Core(script, args, own):
+            try:
+                while number < args.passes:
+                    for name, times in pair(number, args, own).items():
+                        passes[name].append(times)
+                    number, failed = number + 1, 0
+                    print(f"{Path(script).stem}: pass {number} of {args.passes}", file=sys.stderr)
+            except PassFailed as error:
+                repeated, failed = repeated + 1, failed + 1
+                if failed == ATTEMPTS:
+                    sys.exit(f"{Path(script).stem}: pass {number + 1} failed {failed} times: {error}")
+                print(
+                    f"{Path(script).stem}: pass {number + 1} is repeated with a new core, since "
+                    f"{error}",
+                    file=sys.stderr,
+                )
+    return passes, repeated
 
 
 def median(passes, procedure, part):
@@ -186,7 +215,7 @@ def agrees(of, limit):
     return abs(of["core_ratio"]["median"] - 1) <= limit
 
 
-def markdown(results, args):
+def markdown(results, repeated, args):
     """The tables of the report."""
     machine = f"Linux {platform.release()}, {os.cpu_count()} CPUs"
     lines = [
@@ -216,6 +245,9 @@ def markdown(results, args):
             )
             verdict = "yes" if agrees(of, args.limit) else "no"
             lines.append(f"| {core} | {PROCEDURES[procedure]} | {cells} | {verdict} |")
+    for core, times in repeated.items():
+        if times:
+            lines += ["", f"{core} was started again {times} times, since a pass had no result."]
     return "\n".join(lines) + "\n"
 
 
@@ -264,13 +296,14 @@ def main():
     """Measures all cores, and prints the tables."""
     args = arguments()
     enter_namespace()
-    results = {}
+    results, repeated = {}, {}
     with tempfile.TemporaryDirectory(prefix="martlet-generators-") as temporary:
         folder = Path(args.folder or temporary).resolve()
         for script in args.start:
             name = name_of(script, results)
-            results[name] = figures(measure(script, args, folder / name))
-    text = markdown(results, args)
+            passes, repeated[name] = measure(script, args, folder / name)
+            results[name] = figures(passes)
+    text = markdown(results, repeated, args)
     print(text)
     if args.text:
         args.text.write_text(text)
