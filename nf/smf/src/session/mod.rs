@@ -58,7 +58,7 @@ pub struct Session {
     pub gsm: GsmState,
     /// QoS flows that the last modification has added, until the gNB answers.
     pub unconfirmed_flows: Vec<u8>,
-    /// Events that wait until the UE has answered a modification command.
+    /// Events that wait for an answer: see [`Session::awaits_answer`].
     pub postponed: VecDeque<SessionEvent>,
     pub user_plane: UserPlane,
     pub mobility: Mobility,
@@ -170,8 +170,13 @@ impl Session {
         self.smf.contexts.is_owner(self.reference).await
     }
 
-    /// Keeps an event until the UE has answered the modification command, or T3591 has expired for
-    /// the last time.
+    /// Whether the next modification waits: until the UE has answered a command or T3591 has
+    /// expired for the last time, and until the gNB has answered a setup. That has the earlier QoS.
+    pub fn awaits_answer(&self) -> bool {
+        self.gsm.is_modifying() || self.user_plane.connection.is_activating()
+    }
+
+    /// Keeps an event while the session [awaits an answer](Session::awaits_answer).
     pub fn postpone(&mut self, event: SessionEvent) {
         if self.postponed.len() < self.smf.config.session_queue {
             return self.postponed.push_back(event);
@@ -179,14 +184,14 @@ impl Session {
         if let Some(suppressed) = martlet_log_limit::line("modifications_waiting", &self.supi) {
             tracing::warn!(
                 supi = %self.supi, session = self.id, suppressed,
-                "modification dropped: too many wait for an answer of the UE"
+                "modification dropped: too many wait for an answer of UE or gNB"
             );
         }
     }
 
-    /// The next event that has waited for the end of a modification.
+    /// The next event that has waited for an answer.
     pub fn next_postponed(&mut self) -> Option<SessionEvent> {
-        if self.gsm.is_modifying() {
+        if self.awaits_answer() {
             return None;
         }
         self.postponed.pop_front()

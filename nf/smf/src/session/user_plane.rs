@@ -32,7 +32,7 @@ pub enum UpConnection {
     Deactivated,
     /// DEACTIVATED: the gNB has lost the tunnel and still counts the session as set up.
     TunnelLost,
-    /// ACTIVATING: the AMF has the gNB's resources set up.
+    /// ACTIVATING: the AMF has the gNB's resources set up, for a new session with the accept.
     Activating {
         /// Downlink data have arrived meanwhile.
         data_waiting: bool,

@@ -324,6 +324,45 @@ fn a_second_modification_waits_for_the_answer_to_the_first() {
     });
 }
 
+/// TS 23.502, 4.3.2.2.1, steps 12 to 15: the policy changes while the gNB sets the session up. The
+/// gNB gets the change, too.
+#[test]
+fn a_modification_waits_until_the_gnb_has_set_the_session_up() {
+    const UPDATE: &str = "nsmf-pdusession UpdateSmContext";
+    const TRANSFER: &str = "namf-comm N1N2MessageTransfer";
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        // The SMF does not get the gNB's answer yet.
+        core.sbi_gate.close(UPDATE, 0);
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let answered = || (core.sbi_gate.held(UPDATE) == 1).then_some(());
+        eventually("the gNB has answered", answered, String::new).await?;
+        let flows = vec![voice("imsi-001010000000001")];
+        core.reload("pcf", martlet_pcf::PcfConfig { flows, ..core.config().pcf.clone() })?;
+        let calls = || core.sbi_record.calls("nsmf-callback SmPolicyUpdateNotify");
+        let notified = || (calls() == 1).then_some(());
+        eventually("the SMF has the policy", notified, || calls().to_string()).await?;
+        core.sbi_gate.open();
+        until(&ue, 1, "the UE has the flow", |session| session.flows == [(1, 9), (2, 1)]).await?;
+        // One request has the command for the UE and the change for the gNB.
+        let kind = |body: &serde_json::Value| {
+            let kind = body.pointer("/n2InfoContainer/smInfo/n2InfoContent/ngapIeType")?;
+            kind.as_str().map(str::to_owned)
+        };
+        let kinds = || -> Vec<Option<String>> {
+            core.sbi_record.requests(TRANSFER).iter().map(|(_, body)| kind(body)).collect()
+        };
+        let both = || (kinds().len() == 2).then(kinds);
+        let kinds = eventually("the AMF has both", both, || format!("{:?}", kinds())).await?;
+        ensure!(
+            kinds == ["PDU_RES_SETUP_REQ", "PDU_RES_MOD_REQ"].map(|kind| Some(kind.to_string())),
+            "{kinds:?}"
+        );
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
 /// TS 29.512, 4.2.4.15: the UPF has no room for a flow. The session keeps its QoS, and the PCF
 /// learns that its rule is not enforced.
 #[test]

@@ -552,7 +552,10 @@ async fn set_up(
     let n2 = (NgapIeType::PduResSetupReq, n2);
     let reply = transfer(session, Some(n1), Some(n2)).await.map_err(SetUpError::Amf)?;
     // An idle UE is paged, and gets the accept without the gNB's resources.
-    session.user_plane.is_accept_at_gnb = is_initiated(Ok(reply));
+    if is_initiated(Ok(reply)) {
+        session.user_plane.is_accept_at_gnb = true;
+        session.user_plane.connection.begin_activation();
+    }
     Ok(())
 }
 

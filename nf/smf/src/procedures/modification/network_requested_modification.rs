@@ -13,8 +13,9 @@
 //! A gNB may set up some QoS flows of a session and reject others. [`not_set_up`] removes these.
 //!
 //! A session has one modification at a time (TS 24.501, 6.3.2). The next one waits until the UE has
-//! answered. A UE that does not answer gets the changes with the next command, or, in [`repeat`],
-//! when it has a user plane again.
+//! answered. It also waits while a gNB sets the session up, with the QoS until then. A UE that does
+//! not answer gets the changes with the next command, or, in [`repeat`], when it has a user plane
+//! again.
 use crate::n4::{FlowsChange, N4Error, split_by_upf, update_flows};
 use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
@@ -63,7 +64,7 @@ pub async fn by_policy(session: &mut Session, decision: SmPolicyDecision) {
     if session.gsm.is_releasing() {
         return;
     }
-    if session.gsm.is_modifying() {
+    if session.awaits_answer() {
         return session.postpone(SessionEvent::PolicyDecision(decision.into()));
     }
     let before = session.qos.clone();
@@ -167,7 +168,7 @@ pub fn confirmed_by_gnb(session: &mut Session, info: &Bytes) {
 /// (TS 23.502, 4.3.2.2.1, step 16; 4.9.1.2.2; 4.9.1.3.3), and reports their rules to the PCF. Their
 /// downlink packets would end at the gNB.
 pub async fn not_set_up(session: &mut Session, failed: &[u8]) {
-    if session.gsm.is_modifying() {
+    if session.awaits_answer() {
         return session.postpone(SessionEvent::FlowsNotSetUp(failed.into()));
     }
     let started = Instant::now();
@@ -349,7 +350,7 @@ pub async fn retransmit_command(session: &mut Session) {
 
 /// Sends a UE that has a user plane again the changes that it did not get.
 pub async fn repeat(session: &mut Session) {
-    if session.qos_at_ue.is_some() && !session.gsm.is_modifying() && !session.gsm.is_releasing() {
+    if session.qos_at_ue.is_some() && !session.awaits_answer() && !session.gsm.is_releasing() {
         let before = session.qos.clone();
         enforce(session, before).await;
     }

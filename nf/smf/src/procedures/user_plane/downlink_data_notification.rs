@@ -67,7 +67,12 @@ pub fn notify(session: &Session) {
 
 /// The UE did not respond to paging: the UPF drops the buffered packets, and reports the next one.
 pub async fn transfer_failed(session: &mut Session) {
-    let connection = session.user_plane.connection;
+    let user_plane = &mut session.user_plane;
+    // The AMF did not deliver the accept of a new session either, and its setup.
+    if std::mem::take(&mut user_plane.is_accept_at_gnb) {
+        user_plane.connection.deactivate();
+    }
+    let connection = user_plane.connection;
     if connection.is_activating() || connection.is_activated() {
         return;
     }

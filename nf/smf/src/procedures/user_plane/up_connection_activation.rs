@@ -26,9 +26,9 @@ use std::time::Instant;
 
 /// The AMF requests an activation: returns what the gNB has to set up.
 pub fn request(session: &mut Session) -> UpdateResponse {
-    session.user_plane.connection.begin_activation();
     let n2 = setup_request(session)
         .ok_or_else(|| Problem::system_failure("the session has no user plane"))?;
+    session.user_plane.connection.begin_activation();
     let data = SmContextUpdatedData {
         up_cnx_state: Some(UpCnxState::Activating),
         n2_sm_info: Some(reference(N2)),
