@@ -242,7 +242,7 @@ pub fn session(
         charging,
         pti: stored.pti,
         gsm: GsmState::Active,
-        unconfirmed_flows: Vec::new(),
+        unconfirmed: None,
         postponed: VecDeque::new(),
         user_plane: UserPlane {
             n4: N4Sessions::Established(path),

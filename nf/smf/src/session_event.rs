@@ -59,6 +59,8 @@ pub enum SessionEvent {
     SecurityNotEnforced,
     /// The gNB has not set up these QoS flows, or has released them.
     FlowsNotSetUp(Box<[u8]>),
+    /// The gNB has not added or not changed these QoS flows in the last modification.
+    FlowsNotModified(Box<[u8]>),
     /// The user plane is activated of a UE that did not get the last modification.
     ModificationNotAnswered,
     /// The gNB has not set a new session up, whose accept the UE does not have.

@@ -23,6 +23,9 @@ pub struct PendingModification {
     pub transmissions: u8,
     /// The QoS before, which a rejection restores; `None` if the command does not change it.
     pub previous: Option<Box<SessionQos>>,
+    /// UE and UPF get the QoS that the gNB has. A rejection by the UE does not restore the former
+    /// one.
+    pub follows_gnb: bool,
 }
 
 /// 5GSM state of a session.
@@ -119,7 +122,13 @@ mod tests {
     use super::*;
 
     fn modification() -> PendingModification {
-        PendingModification { command: vec![], pti: 0, transmissions: 1, previous: None }
+        PendingModification {
+            command: vec![],
+            pti: 0,
+            transmissions: 1,
+            previous: None,
+            follows_gnb: false,
+        }
     }
 
     #[test]

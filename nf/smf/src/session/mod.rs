@@ -56,8 +56,8 @@ pub struct Session {
     pub pti: u8,
     /// 5GSM state.
     pub gsm: GsmState,
-    /// QoS flows that the last modification has added, until the gNB answers.
-    pub unconfirmed_flows: Vec<u8>,
+    /// The QoS before the last modification that the gNB got, until it has answered.
+    pub unconfirmed: Option<Box<SessionQos>>,
     /// Events that wait for an answer: see [`Session::awaits_answer`].
     pub postponed: VecDeque<SessionEvent>,
     pub user_plane: UserPlane,
@@ -187,6 +187,11 @@ impl Session {
                 "modification dropped: too many wait for an answer of UE or gNB"
             );
         }
+    }
+
+    /// Keeps an event that precedes those that wait.
+    pub fn postpone_before_others(&mut self, event: SessionEvent) {
+        self.postponed.push_front(event);
     }
 
     /// The next event that has waited for an answer.

@@ -177,6 +177,9 @@ impl Session {
             SessionEvent::FlowsNotSetUp(qfis) => {
                 network_requested_modification::not_set_up(self, &qfis).await;
             }
+            SessionEvent::FlowsNotModified(qfis) => {
+                network_requested_modification::not_modified(self, &qfis).await;
+            }
             SessionEvent::ModificationNotAnswered => {
                 network_requested_modification::repeat(self).await;
             }

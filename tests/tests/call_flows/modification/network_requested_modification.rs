@@ -120,6 +120,64 @@ fn a_flow_that_the_gnb_does_not_add_is_removed() {
     });
 }
 
+/// TS 23.502, 4.3.3.2; TS 29.512, 4.2.3.16: UPF and UE get the QoS that the gNB still has.
+#[test]
+fn a_flow_that_the_gnb_does_not_change_keeps_its_qos() {
+    in_namespace(|| async {
+        let supi = "imsi-001010000000001";
+        let core =
+            TestCore::start(Sbi::Http, |config| config.pcf.flows = vec![voice(supi)]).await?;
+        let mut config = core.gnb_config(1);
+        config.unsupported_5qis = vec![2];
+        let gnb = Gnb::connect(config).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        ensure!(session(&ue, 1).await?.flows == [(1, 9), (2, 1)], "the flow is not set up");
+        let flows = vec![FlowConfig { five_qi: 2, ..voice(supi) }];
+        core.reload("pcf", martlet_pcf::PcfConfig { flows, ..Default::default() })?;
+        let reports = || core.sbi_record.requests("npcf-smpolicycontrol UpdateSMPolicy");
+        let reported = || reports().into_iter().next();
+        let describe = || format!("{:?}", reports());
+        let (_, report) = eventually("the PCF has a rule report", reported, describe).await?;
+        let rule = &report["ruleReports"][0];
+        ensure!(
+            rule["pccRuleIds"][0] == "voice" && rule["ruleStatus"] == "ACTIVE",
+            "the rule is not reported as active: {report}"
+        );
+        // The UE had the new 5QI when the SMF learned that the gNB does not have it.
+        until(&ue, 1, "the flow has its earlier 5QI", |session| {
+            session.flows == [(1, 9), (2, 1)] && session.rules == [(1, 1), (2, 2)]
+        })
+        .await?;
+        // The gNB sets it up again with that QoS.
+        ue.release_to_idle().await?;
+        ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+        ensure!(session(&ue, 1).await?.flows == [(1, 9), (2, 1)], "{:?}", session(&ue, 1).await?);
+        ensure!(reports().len() == 1, "{:?}", reports());
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
+#[test]
+fn a_default_flow_that_the_gnb_does_not_change_keeps_its_5qi() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let mut config = core.gnb_config(1);
+        config.unsupported_5qis = vec![6];
+        let gnb = Gnb::connect(config).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        core.subscribe(1, |subscriber| subscriber.slices[0].dnns[0].five_qi = 6)?;
+        // The accept, the new 5QI, and the earlier one again.
+        let transfers = || core.sbi_record.calls("namf-comm N1N2MessageTransfer");
+        let corrected = || (transfers() >= 3).then_some(());
+        eventually("the UE gets two commands", corrected, || transfers().to_string()).await?;
+        until(&ue, 1, "the flow has its earlier 5QI", |session| session.flows == [(1, 9)]).await?;
+        // The gNB sets the session up again with that QoS.
+        ue.release_to_idle().await?;
+        ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
 /// TS 23.502, 4.9.1.2.2 and 4.9.1.3.3.
 #[test]
 fn a_flow_that_a_target_gnb_does_not_take_over_is_removed() {

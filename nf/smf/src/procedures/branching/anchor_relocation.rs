@@ -76,8 +76,13 @@ pub async fn run(session: &mut Session) -> bool {
         session.mobility.relocation = AnchorRelocation::UeIdle;
         return true;
     }
-    let pending = PendingModification { command, pti: 0, transmissions: 1, previous: None };
-    session.gsm.begin_modification(pending);
+    session.gsm.begin_modification(PendingModification {
+        command,
+        pti: 0,
+        transmissions: 1,
+        previous: None,
+        follows_gnb: false,
+    });
     session.mobility.relocation = AnchorRelocation::Requested;
     let time = Duration::from_secs(session.smf.config.ssc3_s.into());
     session.send_to_self_after(time, || SessionEvent::RelocationTimeout);

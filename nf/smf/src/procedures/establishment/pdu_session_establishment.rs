@@ -155,7 +155,7 @@ async fn accept(
         charging: None,
         pti: request.pti,
         gsm: GsmState::default(),
-        unconfirmed_flows: Vec::new(),
+        unconfirmed: None,
         postponed: VecDeque::new(),
         user_plane: UserPlane {
             security: UpSecurity::choose(

@@ -10,7 +10,8 @@
 //!  |                   |<-- COMPLETE or COMMAND REJECT ------|   completed, rejected_by_ue
 //! ```
 //!
-//! A gNB may set up some QoS flows of a session and reject others. [`not_set_up`] removes these.
+//! A gNB may set up some QoS flows of a session and reject others. [`not_set_up`] removes these. It
+//! may also reject some changes of a modification. [`not_modified`] undoes these.
 //!
 //! A session has one modification at a time (TS 24.501, 6.3.2). The next one waits until the UE has
 //! answered. It also waits while a gNB sets the session up, with the QoS until then. A UE that does
@@ -21,7 +22,9 @@ use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
     is_initiated, ngap_arp, qos_parameters, transfer, transfer_body,
 };
-use crate::procedures::policy::sm_policy_association::{apply, report_rejected_rules};
+use crate::procedures::policy::sm_policy_association::{
+    apply, report_rejected_rules, report_unchanged_rules,
+};
 use crate::procedures::release::pdu_session_release;
 use crate::procedures::subscription::sm_subscription_data;
 use crate::procedures::user_plane::n4_session_modification::{modify, request};
@@ -151,16 +154,16 @@ async fn deliver(session: &Session, command: Vec<u8>, n2: Option<Vec<u8>>) {
     }
 }
 
-/// PDU Session Resource Modify Response: some of the flows that it adds may have failed.
+/// PDU Session Resource Modify Response: some flows may not have been added or changed.
 pub fn confirmed_by_gnb(session: &mut Session, info: &Bytes) {
     let Ok(response) = ModifyResponse::decode(info) else { return };
-    // The UE may have answered before the gNB. A gNB keeps a flow that it could not change.
-    let added = std::mem::take(&mut session.unconfirmed_flows);
-    let is_new = |qfi: &u8| added.contains(qfi);
-    let failed: Box<[u8]> =
-        response.failed_flows.iter().map(|flow| flow.qfi).filter(is_new).collect();
-    if !failed.is_empty() {
-        session.send_to_self(SessionEvent::FlowsNotSetUp(failed));
+    let failed: Box<[u8]> = response.failed_flows.iter().map(|flow| flow.qfi).collect();
+    if failed.is_empty() {
+        session.unconfirmed = None;
+    } else if session.unconfirmed.is_some() {
+        // The UE may have answered before the gNB. A policy that waits is compared with what the
+        // gNB has.
+        session.postpone_before_others(SessionEvent::FlowsNotModified(failed));
     }
 }
 
@@ -171,25 +174,66 @@ pub async fn not_set_up(session: &mut Session, failed: &[u8]) {
     if session.awaits_answer() {
         return session.postpone(SessionEvent::FlowsNotSetUp(failed.into()));
     }
-    let started = Instant::now();
-    let before = session.qos.clone();
-    let is_set_up = |flow: &Flow| !failed.contains(&flow.qfi);
-    let (flows, rejected): (Vec<_>, Vec<_>) = before.flows.iter().cloned().partition(is_set_up);
-    if rejected.is_empty() || session.gsm.is_releasing() {
+    follow_gnb(session, failed, None).await;
+}
+
+/// Undoes the changes of a modification that the gNB has rejected, at UPF and UE (TS 23.502,
+/// 4.3.3.2), and reports their rules to the PCF. The gNB keeps the earlier QoS of a flow (TS
+/// 38.413, 8.2.3.2), and does not have an added one.
+pub async fn not_modified(session: &mut Session, failed: &[u8]) {
+    let Some(earlier) = session.unconfirmed.take() else { return };
+    follow_gnb(session, failed, Some(&earlier)).await;
+}
+
+/// Gives UPF and UE the QoS that the gNB has. It has rejected the flows `failed`: it has those of
+/// them that are in `earlier`, with the QoS there.
+async fn follow_gnb(session: &mut Session, failed: &[u8], earlier: Option<&SessionQos>) {
+    if session.gsm.is_releasing() {
         return;
     }
-    if let Some(suppressed) = martlet_log_limit::line("flows_not_set_up", &session.supi) {
-        tracing::warn!(
-            supi = %session.supi, session = session.id, qfis = ?failed, suppressed,
-            "QoS flows not set up by gNB"
-        );
+    let started = Instant::now();
+    let before = session.qos.clone();
+    let (mut flows, mut lost, mut unchanged) = (Vec::new(), Vec::new(), Vec::new());
+    for flow in &before.flows {
+        let old = earlier.and_then(|qos| qos.flows.iter().find(|old| old.qfi == flow.qfi));
+        match old {
+            _ if !failed.contains(&flow.qfi) => flows.push(flow.clone()),
+            Some(old) => {
+                // Its rules, which the gNB does not have, stay as decided.
+                let old = Flow { rules: flow.rules.clone(), ..old.clone() };
+                if old != *flow {
+                    unchanged.push(old.clone());
+                }
+                flows.push(old);
+            }
+            None => lost.push(flow.clone()),
+        }
     }
     session.qos.flows = flows;
+    // The default flow is never removed.
+    if let Some(earlier) = earlier.filter(|_| failed.contains(&DEFAULT_QFI)) {
+        session.qos.five_qi = earlier.five_qi;
+        session.qos.arp = earlier.arp.clone();
+    }
+    let of_default = |qos: &SessionQos| (qos.five_qi, qos.arp.clone());
+    if session.qos.flows == before.flows && of_default(&session.qos) == of_default(&before) {
+        return;
+    }
+    if let Some(suppressed) = martlet_log_limit::line("flows_rejected", &session.supi) {
+        tracing::warn!(
+            supi = %session.supi, session = session.id, qfis = ?failed, suppressed,
+            "QoS flows rejected by gNB"
+        );
+    }
     let outcome = prepare(session, before, 0, None).await;
     let result = if outcome.is_ok() { "ok" } else { "failed" };
     metrics::procedure("pdu_session_modification", result, started);
+    // The gNB has this QoS, and so gets no command.
+    session.unconfirmed = None;
+    if let Some(modification) = session.gsm.modification() {
+        modification.follows_gnb = true;
+    }
     match outcome {
-        // The gNB does not have the flows, and so gets no command.
         Ok(commands) => {
             if let Some((command, _)) = commands {
                 deliver(session, command, None).await;
@@ -197,10 +241,11 @@ pub async fn not_set_up(session: &mut Session, failed: &[u8]) {
         }
         Err(error) => {
             let supi = &session.supi;
-            tracing::warn!(%supi, session = session.id, %error, "QoS flows not removed");
+            tracing::warn!(%supi, session = session.id, %error, "rejected QoS flows not changed");
         }
     }
-    report_rejected_rules(session, &rejected).await;
+    report_rejected_rules(session, &lost).await;
+    report_unchanged_rules(session, &unchanged).await;
 }
 
 /// Changes the UPF, and returns the commands for UE and gNB; `None` if nothing changes. A request
@@ -227,9 +272,7 @@ pub async fn prepare(
         .then(|| modify_request(session, old_flows, ambr.as_ref(), default_changed))
         .flatten();
     if n2.is_some() {
-        let is_new = |qfi: &u8| old_flows.iter().all(|old| old.qfi != *qfi);
-        let flows = session.qos.flows.iter();
-        session.unconfirmed_flows = flows.map(|flow| flow.qfi).filter(is_new).collect();
+        session.unconfirmed = Some(before.clone().into());
     }
     let (qos, at_ue) = (&session.qos, session.qos_at_ue.as_deref().unwrap_or(&before));
     let modification = n1::Modification {
@@ -248,6 +291,7 @@ pub async fn prepare(
         pti,
         transmissions: 1,
         previous: Some(previous),
+        follows_gnb: false,
     });
     Ok(Some((command, n2)))
 }
@@ -376,6 +420,7 @@ pub async fn rejected_by_ue(session: &mut Session, cause: u8) {
 
 /// PDU Session Resource Modify failed at the gNB: restores the earlier QoS.
 pub async fn rejected_by_gnb(session: &mut Session) {
+    session.unconfirmed = None;
     if let Some(suppressed) = martlet_log_limit::line("modification_gnb", &session.supi) {
         tracing::warn!(
             supi = %session.supi, session = session.id, suppressed,
@@ -386,8 +431,12 @@ pub async fn rejected_by_gnb(session: &mut Session) {
 }
 
 async fn revert(session: &mut Session) {
-    let previous = session.gsm.end_modification().and_then(|modification| modification.previous);
-    let Some(previous) = previous.map(|previous| *previous) else { return };
+    let Some(modification) = session.gsm.end_modification() else { return };
+    if modification.follows_gnb {
+        session.qos_at_ue = modification.previous;
+        return;
+    }
+    let Some(previous) = modification.previous.map(|previous| *previous) else { return };
     // The rules remain as decided: the next decision is bound to flows with all of them.
     let previous = SessionQos { rules: session.qos.rules.clone(), ..previous };
     let ambr = (previous.ambr != session.qos.ambr).then(|| previous.ambr.clone());

@@ -4,7 +4,7 @@
 //! SMF                                        PCF
 //!  |-- Npcf_SMPolicyControl_Create --------->|   create
 //!  |<-- decision ----------------------------|   apply
-//!  |-- Npcf_SMPolicyControl_Update --------->|   report_rejected_rules
+//!  |-- Npcf_SMPolicyControl_Update --------->|   report_rejected_rules, report_unchanged_rules
 //!  |-- Npcf_SMPolicyControl_Delete --------->|   delete
 //! ```
 use crate::qos_flows::{self, Flow};
@@ -131,17 +131,31 @@ pub fn apply(session: &mut Session, decision: &SmPolicyDecision) {
 /// Npcf_SMPolicyControl_Update: reports the rules of rejected flows that are not enforced (TS
 /// 29.512, 4.2.4.15).
 pub async fn report_rejected_rules(session: &mut Session, rejected: &[Flow]) {
-    let qos = &mut session.qos;
-    let rules = |flows: &'_ [Flow]| -> Vec<String> {
-        flows.iter().flat_map(|flow| &flow.rules).map(|rule| rule.pcc.clone()).collect()
-    };
-    let enforced = rules(&qos.flows);
-    let mut lost = rules(rejected);
+    let enforced = rules_of(&session.qos.flows);
+    let mut lost = rules_of(rejected);
     lost.retain(|pcc| !enforced.contains(pcc));
-    let policy = session.policy.clone().filter(|_| !lost.is_empty());
+    if !lost.is_empty() && session.policy.is_some() {
+        Arc::make_mut(&mut session.qos.rules).remove(&lost);
+        report(session, lost, RuleStatus::Inactive).await;
+    }
+}
+
+/// Npcf_SMPolicyControl_Update: reports the rules of flows that could not be changed. They are
+/// active, with their earlier QoS (TS 29.512, 4.2.3.16).
+pub async fn report_unchanged_rules(session: &Session, unchanged: &[Flow]) {
+    report(session, rules_of(unchanged), RuleStatus::Active).await;
+}
+
+/// The names of the PCC rules of flows.
+fn rules_of(flows: &[Flow]) -> Vec<String> {
+    flows.iter().flat_map(|flow| &flow.rules).map(|rule| rule.pcc.clone()).collect()
+}
+
+/// Reports the status of rules for which there are no resources.
+async fn report(session: &Session, rules: Vec<String>, status: RuleStatus) {
+    let policy = session.policy.clone().filter(|_| !rules.is_empty());
     let Some(PolicyAssociation { pcf, id }) = policy else { return };
-    Arc::make_mut(&mut qos.rules).remove(&lost);
-    let mut report = RuleReport::new(lost, RuleStatus::Inactive);
+    let mut report = RuleReport::new(rules, status);
     report.failure_code = Some(FailureCode::ResAlloFail);
     let update =
         SmPolicyUpdateContextData { rule_reports: Some(vec![report]), ..Default::default() };

@@ -49,6 +49,8 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
         session.user_plane.connection.deactivate();
         return Err(peer_not_responding(error));
     }
+    // The gNB has the QoS of the setup.
+    session.unconfirmed = None;
     if !response.failed_flows.is_empty() {
         let qfis = response.failed_flows.iter().map(|flow| flow.qfi).collect();
         session.send_to_self(SessionEvent::FlowsNotSetUp(qfis));
