@@ -210,7 +210,11 @@ impl Session {
     }
 
     /// Sends the session's own task an event after a time.
-    pub fn send_to_self_after(&self, delay: Duration, event: fn() -> SessionEvent) {
+    pub fn send_to_self_after(
+        &self,
+        delay: Duration,
+        event: impl FnOnce() -> SessionEvent + Send + 'static,
+    ) {
         let (smf, reference) = (self.smf.clone(), self.reference);
         martlet_nf::spawn(async move {
             tokio::time::sleep(delay).await;

@@ -11,7 +11,11 @@ use martlet_ngap::transfer::{FailedFlow, Notify};
 use martlet_pcf::FlowConfig;
 use martlet_ran::ue::{Event, ServicePurpose};
 use martlet_ran::{Gnb, Ue, UeEvent, XnHandoverPlan};
-use martlet_tests::{GATEWAY, LogLines, TestCore, eventually, in_namespace, reaches};
+use martlet_tests::{
+    GATEWAY, Impairments, LogLines, LossyLink, SeparateUpf, TestCore, eventually, in_namespace,
+    reaches,
+};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 fn voice(supi: &str) -> FlowConfig {
@@ -117,6 +121,50 @@ fn a_flow_that_the_gnb_does_not_add_is_removed() {
         let flows = vec![voice("imsi-001010000000001")];
         core.reload("pcf", martlet_pcf::PcfConfig { flows, ..Default::default() })?;
         without_voice(&core, &ue).await
+    });
+}
+
+/// The UPF does not answer the removal of a flow that the gNB has rejected: it is requested again.
+#[test]
+fn a_rejected_flow_is_removed_although_the_upf_did_not_answer_at_first() {
+    const UPDATE: &str = "nsmf-pdusession UpdateSmContext";
+    in_namespace(|| async {
+        let log = LogLines::record();
+        let (near, far) = (Ipv4Addr::new(127, 0, 0, 46), Ipv4Addr::new(127, 0, 0, 47));
+        let upf = SeparateUpf::start_with(|upf| {
+            upf.n4.allow = vec![format!("{far}/32").parse().expect("a network")];
+        })
+        .await?;
+        let link = LossyLink::between(near.into(), far.into(), SeparateUpf::n4(), 1)?;
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            SeparateUpf::replace_core_upf(config);
+            config.smf.upfs[0].n4 = (near, 8805).into();
+            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
+        })
+        .await?;
+        let gnb = without_5qi_1(&core, 1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        let rules = || upf.status()["sessions"][0]["pdrs"].as_u64();
+        let before = rules();
+        // The UPF has the flow when the SMF learns that the gNB does not have it.
+        core.sbi_gate.close(UPDATE, 0);
+        let flows = vec![voice("imsi-001010000000001")];
+        core.reload("pcf", martlet_pcf::PcfConfig { flows, ..Default::default() })?;
+        let answered = || (core.sbi_gate.held(UPDATE) > 0).then_some(());
+        eventually("the gNB has answered", answered, String::new).await?;
+        let with_flow = rules();
+        ensure!(with_flow > before, "the UPF has {with_flow:?} rules, and had {before:?}");
+        link.impair(Impairments { loss: 1.0, ..Impairments::default() });
+        core.sbi_gate.open();
+        let lines = || log.with_message("rejected QoS flows not changed");
+        let failed = || (!lines().is_empty()).then_some(());
+        eventually("the removal fails", failed, String::new).await?;
+        ensure!(rules() == with_flow, "the UPF has received the request");
+        link.impair(Impairments::default());
+        without_voice(&core, &ue).await?;
+        ensure!(rules() == before, "the UPF has {:?} rules, and had {before:?}", rules());
+        Ok(())
     });
 }
 

@@ -17,7 +17,7 @@
 //! answered. It also waits while a gNB sets the session up, with the QoS until then. A UE that does
 //! not answer gets the changes with the next command, or, in [`repeat`], when it has a user plane
 //! again.
-use crate::n4::{FlowsChange, N4Error, split_by_upf, update_flows};
+use crate::n4::{FlowsChange, N4Error, RETRY_INTERVAL, split_by_upf, update_flows};
 use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
     is_initiated, ngap_arp, qos_parameters, transfer, transfer_body,
@@ -57,6 +57,14 @@ pub enum ModificationError {
     Upf(#[from] N4Error),
     #[error("the modification command was not encoded")]
     Encoding,
+}
+
+impl ModificationError {
+    /// Whether a UPF may not have got the change, and gets it again: see
+    /// [`N4Error::is_unanswered`].
+    fn is_unanswered(&self) -> bool {
+        matches!(self, ModificationError::Upf(error) if error.is_unanswered())
+    }
 }
 
 /// A modification command, and the N2 SM information for the gNB if it has resources.
@@ -225,7 +233,7 @@ async fn follow_gnb(session: &mut Session, failed: &[u8], earlier: Option<&Sessi
             "QoS flows rejected by gNB"
         );
     }
-    let outcome = prepare(session, before, 0, None).await;
+    let outcome = prepare(session, before.clone(), 0, None).await;
     let result = if outcome.is_ok() { "ok" } else { "failed" };
     metrics::procedure("pdu_session_modification", result, started);
     // The gNB has this QoS, and so gets no command.
@@ -242,10 +250,28 @@ async fn follow_gnb(session: &mut Session, failed: &[u8], earlier: Option<&Sessi
         Err(error) => {
             let supi = &session.supi;
             tracing::warn!(%supi, session = session.id, %error, "rejected QoS flows not changed");
+            if error.is_unanswered() && is_associated(session) {
+                // The UPF still has the lost flows, and so has the session until they are removed.
+                session.qos = before;
+                let lost: Box<[u8]> = lost.iter().map(|flow| flow.qfi).collect();
+                let again = move || SessionEvent::FlowsNotSetUp(lost);
+                return session.send_to_self_after(RETRY_INTERVAL, again);
+            }
+            // Another UPF does not have them, or gets the session again without them. The UE gets
+            // the change with the next command.
+            if session.qos_at_ue.is_none() {
+                session.qos_at_ue = Some(before.into());
+            }
         }
     }
     report_rejected_rules(session, &lost).await;
     report_unchanged_rules(session, &unchanged).await;
+}
+
+/// Whether the SMF is associated with all UPFs of a session.
+fn is_associated(session: &Session) -> bool {
+    let n4 = &session.smf.n4;
+    session.user_plane.path().is_some_and(|path| path.all().all(|(_, at)| n4.is_up(at.upf)))
 }
 
 /// Changes the UPF, and returns the commands for UE and gNB; `None` if nothing changes. A request
