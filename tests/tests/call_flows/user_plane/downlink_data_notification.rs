@@ -5,7 +5,8 @@ use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ran::ue::ServicePurpose;
 use martlet_tests::{
-    GATEWAY, Impairments, LossyLink, SeparateUpf, TestCore, eventually, in_namespace, reaches,
+    GATEWAY, Impairments, LogLines, LossyLink, SeparateUpf, TestCore, eventually, in_namespace,
+    reaches,
 };
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -40,6 +41,58 @@ fn buffered_packets_are_dropped_when_paging_fails() {
         send(&one, from, to, 7..=9).await?;
         receives(&two, 7..=9).await?;
         core.sbi_record.check(&["nsmf-callback N1N2TransferFailureNotification"]).await
+    });
+}
+
+/// The paging of a UE fails during an interruption of N4. Afterwards the UPF drops its buffer, and
+/// the next packet pages the UE again.
+#[test]
+fn buffered_packets_are_dropped_although_the_upf_did_not_answer_at_first() {
+    const FAILED: &str = "nsmf-callback N1N2TransferFailureNotification";
+    in_namespace(|| async {
+        let log = LogLines::record();
+        let (near, far) = (Ipv4Addr::new(127, 0, 0, 48), Ipv4Addr::new(127, 0, 0, 49));
+        let upf = SeparateUpf::start_with(|upf| {
+            upf.n4.allow = vec![format!("{far}/32").parse().expect("a network")];
+        })
+        .await?;
+        let link = LossyLink::between(near.into(), far.into(), SeparateUpf::n4(), 1)?;
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            SeparateUpf::replace_core_upf(config);
+            config.smf.upfs[0].n4 = (near, 8805).into();
+            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
+            (config.amf.timers.t3513_ms, config.amf.timers.paging_attempts) = (150, 2);
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(manual(core.ue_config(2)))?;
+        let to = core.register_with_session(&two).await?;
+        two.release_to_idle().await?;
+        let buffered = || -> u64 {
+            let sessions = upf.status()["sessions"].as_array().cloned().unwrap_or_default();
+            sessions.iter().filter_map(|session| session["bufferedPackets"].as_u64()).sum()
+        };
+        core.sbi_gate.close(FAILED, 0);
+        send(&one, from, to, 1..=3).await?;
+        two.wait_for_paging().await?;
+        let notified = || (core.sbi_gate.held(FAILED) == 1).then_some(());
+        eventually("the paging fails", notified, String::new).await?;
+        ensure!(buffered() == 3, "{}", upf.status());
+        let transfers = || core.sbi_record.calls("namf-comm N1N2MessageTransfer");
+        let before = transfers();
+        link.impair(Impairments { loss: 1.0, ..Impairments::default() });
+        core.sbi_gate.open();
+        let lines = || log.with_message("buffered packets not dropped yet");
+        let failed = || (!lines().is_empty()).then_some(());
+        eventually("the UPF does not answer", failed, String::new).await?;
+        ensure!(buffered() == 3, "the UPF has received the request");
+        link.impair(Impairments::default());
+        let dropped = || (buffered() == 0).then_some(());
+        eventually("the buffer is dropped", dropped, || upf.status().to_string()).await?;
+        send(&one, from, to, 4..=4).await?;
+        let paged = || (transfers() > before).then_some(());
+        eventually("the next packet is reported", paged, || upf.status().to_string()).await
     });
 }
 

@@ -7,7 +7,7 @@
 //! ```
 use super::n4_session_modification::modify;
 use crate::metrics;
-use crate::n4::drop_and_buffer;
+use crate::n4::{RETRY_INTERVAL, drop_and_buffer};
 use crate::procedures::n1_n2_transfer::{setup_request, transfer_body};
 use crate::session::{Session, UpConnection};
 use crate::session_event::SessionEvent;
@@ -76,7 +76,19 @@ pub async fn transfer_failed(session: &mut Session) {
     if connection.is_activating() || connection.is_activated() {
         return;
     }
-    if let Err(error) = modify(session, drop_and_buffer()).await {
-        tracing::debug!(supi = %session.supi, %error, "buffered packets not dropped");
+    let Err(error) = modify(session, drop_and_buffer()).await else { return };
+    let upf = session.user_plane.access().map(|access| access.upf);
+    // An associated UPF that has not got the request reports no further packet: it gets it again.
+    let silent = upf.filter(|upf| error.is_unanswered() && session.smf.n4.is_up(*upf));
+    let Some(upf) = silent else {
+        return tracing::debug!(supi = %session.supi, %error, "buffered packets not dropped");
+    };
+    if let Some(suppressed) = martlet_log_limit::line("buffer", upf) {
+        let (supi, id) = (&session.supi, session.id);
+        tracing::warn!(
+            %supi, session = id, %upf, %error, suppressed,
+            "buffered packets not dropped yet"
+        );
     }
+    session.send_to_self_after(RETRY_INTERVAL, || SessionEvent::TransferFailed);
 }
