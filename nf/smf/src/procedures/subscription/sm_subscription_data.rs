@@ -8,8 +8,12 @@ use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{Dnn, PlmnId, Snssai, Supi};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_sdm::{
-    DnnConfiguration, SdmSubscription, SmDataQuery, UdmSubscriberDataManagementClient,
+    DnnConfiguration, SdmSubscription, SessionManagementSubscriptionData, SmDataQuery,
+    UdmSubscriberDataManagementClient,
 };
+
+/// The wildcard DNN.
+const WILDCARD: &str = "*";
 
 async fn udm(smf: &Smf, supi: &Supi) -> Result<UdmSubscriberDataManagementClient, Problem> {
     let peer = smf.context.discover(NfType::Udm, "nudm-sdm", &Criteria::default()).await?;
@@ -31,16 +35,25 @@ pub async fn get(
         ..Default::default()
     };
     let data = udm(smf, supi).await?.get_sm_data(supi, query).await?;
-    let configurations = data
-        .individual()
-        .iter()
-        .filter(|data| data.single_nssai == slice)
-        .filter_map(|data| data.dnn_configurations.as_ref());
-    let mut all = configurations.flat_map(|configurations| configurations.iter());
-    let found = all
-        .find(|(name, _)| name.eq_ignore_ascii_case(dnn))
-        .map(|(_, configuration)| configuration.clone());
+    let found = configuration(data.individual(), slice, dnn).cloned();
     found.ok_or_else(|| Problem::new(404, "DATA_NOT_FOUND"))
+}
+
+/// The configuration of a data network in a slice: its own, else that of the wildcard DNN (TS
+/// 29.503, 6.1.6.2.8, `dnnConfigurations`).
+fn configuration<'a>(
+    data: &'a [SessionManagementSubscriptionData],
+    slice: Snssai,
+    dnn: &str,
+) -> Option<&'a DnnConfiguration> {
+    let all = || {
+        let of_slice = data.iter().filter(move |data| data.single_nssai == slice);
+        of_slice.filter_map(|data| data.dnn_configurations.as_ref()).flatten()
+    };
+    let of = |wanted: &str| {
+        all().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, found)| found)
+    };
+    of(dnn).or_else(|| of(WILDCARD))
 }
 
 /// Nudm_SDM_Subscribe: subscribes to changes of the UE's data.
@@ -77,5 +90,34 @@ pub async fn unsubscribe(session: &Session) {
             supi = %session.supi, %problem,
             "end of subscription to changes of subscriber data failed"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::common::PduSessionType;
+
+    #[test]
+    fn a_data_network_without_a_configuration_has_that_of_the_wildcard() {
+        let data: Vec<SessionManagementSubscriptionData> = serde_json::from_str(
+            r#"[{"singleNssai": {"sst": 1}, "dnnConfigurations": {
+                  "*": {"pduSessionTypes": {"defaultSessionType": "IPV6"},
+                        "sscModes": {"defaultSscMode": "SSC_MODE_1"}},
+                  "Internet": {"pduSessionTypes": {"defaultSessionType": "IPV4"},
+                               "sscModes": {"defaultSscMode": "SSC_MODE_1"}}}},
+                {"singleNssai": {"sst": 2}, "dnnConfigurations": {
+                  "ims": {"pduSessionTypes": {"defaultSessionType": "IPV4V6"},
+                          "sscModes": {"defaultSscMode": "SSC_MODE_1"}}}}]"#,
+        )
+        .unwrap();
+        let [one, two] = [data[0].single_nssai, data[1].single_nssai];
+        let kind = |slice, dnn| {
+            configuration(&data, slice, dnn)?.pdu_session_types.default_session_type.clone()
+        };
+        assert_eq!(kind(one, "internet"), Some(PduSessionType::Ipv4));
+        assert_eq!(kind(one, "ims"), Some(PduSessionType::Ipv6));
+        assert_eq!(kind(two, "IMS"), Some(PduSessionType::Ipv4v6));
+        assert_eq!(kind(two, "internet"), None);
     }
 }
