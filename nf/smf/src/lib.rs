@@ -49,6 +49,7 @@ use martlet_sbi_api::common::AccessType;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
+use procedures::charging::unanswered_release;
 use return_pace::ReturnPace;
 use session_table::SessionTable;
 pub use shared::Smf;
@@ -94,6 +95,7 @@ impl NetworkFunction for Smf {
         let member = config.set.as_ref().map_or(0, |set| set.member);
         let sessions = SessionTable::new(config.max_sessions, member);
         let restorations = Semaphore::new(MAX_RESTORATIONS);
+        let charging_releases = Arc::new(Semaphore::new(unanswered_release::MAX_PENDING));
         let return_pace = ReturnPace::new(config.n4.return_per_s);
         let limits = limits::SessionLimits::new(&config.limits);
         let smf = Arc::new_cyclic(|itself| {
@@ -110,6 +112,7 @@ impl NetworkFunction for Smf {
                 contexts,
                 set,
                 restorations,
+                charging_releases,
                 return_pace,
                 itself,
             }

@@ -28,6 +28,8 @@ pub struct Smf {
     pub(crate) set: Option<Arc<SetContexts>>,
     /// Limits concurrent restorations.
     pub(crate) restorations: Semaphore,
+    /// Limits the releases of charging sessions that are repeated.
+    pub(crate) charging_releases: Arc<Semaphore>,
     /// Limits the rate at which sessions return to a UPF.
     pub(crate) return_pace: ReturnPace,
     /// For the tasks of sessions, which outlive the request that created them.

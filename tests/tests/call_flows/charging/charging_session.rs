@@ -7,7 +7,7 @@ use martlet_sbi::{OperationInfo, Problem, Response};
 use martlet_sbi_api::nchf_converged_charging::NCHF_CONVERGEDCHARGING;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_smf::{ChargingMode, OnFailure};
-use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, ping, reaches};
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, ping, reaches};
 use std::time::Duration;
 
 #[test]
@@ -167,6 +167,30 @@ fn usage_of_a_report_without_an_answer_is_counted_once() {
         );
         // The update, and the release.
         ensure!(reports().await? == Some(2), "{:?}", reports().await?);
+        Ok(())
+    });
+}
+
+/// The CHF fails when the session ends. It gets the release later, with the usage.
+#[test]
+fn a_release_that_the_chf_does_not_take_is_repeated() {
+    const RELEASE: &str = "nchf-convergedcharging Release";
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, online).await?;
+        core.query(&format!("charging/{SUPI}/1000000")).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, address) = core.ue_with_session(&gnb, 1).await?;
+        let one = pings(&ue, address, 1).await?;
+        core.sbi_gate.fail(RELEASE, 500);
+        ue.deregister().await?;
+        core.until_all_released().await?;
+        let failed = || (core.sbi_gate.failed(RELEASE) > 0).then_some(());
+        eventually("the release fails", failed, String::new).await?;
+        ensure!(core.status("chf")["sessions"] == 1, "{}", core.status("chf"));
+        core.sbi_gate.open();
+        let ended = || (core.status("chf")["sessions"] == 0).then_some(());
+        eventually("the session ends", ended, || core.status("chf").to_string()).await?;
+        ensure!(account(&core, SUPI).await? == (one, one), "{}", core.query("charging").await?);
         Ok(())
     });
 }

@@ -11,7 +11,9 @@
 //!
 //! `smf.charging.on_failure` decides whether sessions continue without a CHF. Usage of an update
 //! that the CHF rejects or does not get is in the next request. An update without an answer is
-//! repeated before that, with its sequence number: the CHF counts it once.
+//! repeated before that, with its sequence number: the CHF counts it once. So is a release:
+//! [`unanswered_release`].
+use super::unanswered_release::{self, PendingRelease, is_temporary};
 use crate::config::{ChargingMode, OnFailure};
 use crate::n4::Quota;
 use crate::procedures::policy::sm_policy_association::AccessInfo;
@@ -413,11 +415,21 @@ pub async fn terminate(
         ..UsageReport::new(usage, &TriggerType::Final)
     };
     charging.state.take_unreported(&mut report.usage);
-    let request = request(session, &charging.state, charging.state.sequence, report);
-    if let Err(problem) = charging.chf.release_chargingdata(&charging.state.id, request).await {
-        tracing::warn!(
-            supi = %session.supi, session = session.id, %problem,
-            "release of charging session failed"
-        );
+    let SessionCharging { chf, mut state } = *charging;
+    let unanswered = state.unanswered.take();
+    let release = request(session, &state, state.sequence, report);
+    let Err(problem) = chf.release_chargingdata(&state.id, release.clone()).await else { return };
+    tracing::warn!(
+        supi = %session.supi, session = session.id, %problem,
+        "release of charging session failed"
+    );
+    if is_temporary(&problem) {
+        let update = unanswered.map(|(sequence, usage)| {
+            let report = UsageReport { usage: usage.into_iter().collect(), ..Default::default() };
+            request(session, &state, sequence, report)
+        });
+        let (supi, session_id, id) = (session.supi.clone(), session.id, state.id);
+        let pending = PendingRelease { supi, session: session_id, chf, id, update, release };
+        unanswered_release::repeat(&session.smf, pending);
     }
 }
