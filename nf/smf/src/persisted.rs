@@ -242,6 +242,7 @@ pub fn session(
         charging,
         pti: stored.pti,
         gsm: GsmState::Active,
+        qos_in_setup: None,
         unconfirmed: None,
         postponed: VecDeque::new(),
         user_plane: UserPlane {

@@ -61,6 +61,8 @@ pub enum SessionEvent {
     FlowsNotSetUp(Box<[u8]>),
     /// The gNB has not added or not changed these QoS flows in the last modification.
     FlowsNotModified(Box<[u8]>),
+    /// The gNB has set the session up with an earlier QoS.
+    SetUpOutdated,
     /// The user plane is activated of a UE that did not get the last modification.
     ModificationNotAnswered,
     /// The gNB has not set a new session up, whose accept the UE does not have.

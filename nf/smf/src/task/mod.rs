@@ -180,6 +180,9 @@ impl Session {
             SessionEvent::FlowsNotModified(qfis) => {
                 network_requested_modification::not_modified(self, &qfis).await;
             }
+            SessionEvent::SetUpOutdated => {
+                network_requested_modification::update_gnb(self).await;
+            }
             SessionEvent::ModificationNotAnswered => {
                 network_requested_modification::repeat(self).await;
             }

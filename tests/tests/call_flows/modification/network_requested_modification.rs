@@ -1,5 +1,5 @@
 //! PDU session modification by the network (TS 23.502, 4.3.3.2; TS 24.501, 6.3.2).
-use crate::connection::paging::manual;
+use crate::connection::paging::{manual, receives, send};
 use crate::n2::ue_ngap_ids;
 use crate::session::{session, until};
 use anyhow::{Result, ensure};
@@ -435,7 +435,6 @@ fn a_second_modification_waits_for_the_answer_to_the_first() {
 #[test]
 fn a_modification_waits_until_the_gnb_has_set_the_session_up() {
     const UPDATE: &str = "nsmf-pdusession UpdateSmContext";
-    const TRANSFER: &str = "namf-comm N1N2MessageTransfer";
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
@@ -452,20 +451,53 @@ fn a_modification_waits_until_the_gnb_has_set_the_session_up() {
         core.sbi_gate.open();
         until(&ue, 1, "the UE has the flow", |session| session.flows == [(1, 9), (2, 1)]).await?;
         // One request has the command for the UE and the change for the gNB.
-        let kind = |body: &serde_json::Value| {
-            let kind = body.pointer("/n2InfoContainer/smInfo/n2InfoContent/ngapIeType")?;
-            kind.as_str().map(str::to_owned)
-        };
-        let kinds = || -> Vec<Option<String>> {
-            core.sbi_record.requests(TRANSFER).iter().map(|(_, body)| kind(body)).collect()
-        };
-        let both = || (kinds().len() == 2).then(kinds);
-        let kinds = eventually("the AMF has both", both, || format!("{:?}", kinds())).await?;
-        ensure!(
-            kinds == ["PDU_RES_SETUP_REQ", "PDU_RES_MOD_REQ"].map(|kind| Some(kind.to_string())),
-            "{kinds:?}"
-        );
+        let both = || Some(n2_kinds(&core)).filter(|kinds| kinds.len() == 2);
+        let describe = || format!("{:?}", n2_kinds(&core));
+        let kinds = eventually("the AMF has both", both, describe).await?;
+        ensure!(kinds == ["PDU_RES_SETUP_REQ", "PDU_RES_MOD_REQ"], "{kinds:?}");
         reaches(&ue, 1, GATEWAY).await
+    });
+}
+
+/// The types of N2 information in the messages that the AMF got; empty without any.
+fn n2_kinds(core: &TestCore) -> Vec<String> {
+    let kind = |body: &serde_json::Value| {
+        let kind = body.pointer("/n2InfoContainer/smInfo/n2InfoContent/ngapIeType");
+        kind.and_then(|kind| kind.as_str()).unwrap_or_default().to_owned()
+    };
+    let transfers = core.sbi_record.requests("namf-comm N1N2MessageTransfer");
+    transfers.iter().map(|(_, body)| kind(body)).collect()
+}
+
+/// TS 23.502, 4.2.3.3: the policy changes while the UE is paged for downlink data. The AMF has the
+/// setup request for the gNB, with the earlier QoS. The gNB gets the change when it has answered.
+#[test]
+fn a_gnb_that_sets_a_session_up_with_an_earlier_qos_gets_the_change() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| config.amf.timers.t3513_ms = 20_000).await?;
+        let gnb = core.gnb(1).await?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(manual(core.ue_config(2)))?;
+        let to = core.register_with_session(&two).await?;
+        two.release_to_idle().await?;
+        send(&one, from, to, 1..=1).await?;
+        two.wait_for_paging().await?;
+        let describe = || format!("{:?}", n2_kinds(&core));
+        // The setup requests of both sessions, and that for downlink data.
+        let paged = || (n2_kinds(&core).len() == 3).then_some(());
+        eventually("the AMF has the setup request", paged, describe).await?;
+        let flows = vec![voice("imsi-001010000000002")];
+        core.reload("pcf", martlet_pcf::PcfConfig { flows, ..core.config().pcf.clone() })?;
+        let last = || n2_kinds(&core).pop();
+        // A command for the UE alone.
+        let modified = || last().filter(String::is_empty);
+        eventually("the AMF has the command", modified, describe).await?;
+        two.service_request().await?;
+        until(&two, 1, "the UE has the flow", |session| session.flows == [(1, 9), (2, 1)]).await?;
+        let updated = || last().filter(|kind| kind == "PDU_RES_MOD_REQ");
+        eventually("the gNB gets the change", updated, describe).await?;
+        receives(&two, 1..=1).await?;
+        reaches(&two, 1, GATEWAY).await
     });
 }
 

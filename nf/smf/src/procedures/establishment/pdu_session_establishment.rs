@@ -155,6 +155,7 @@ async fn accept(
         charging: None,
         pti: request.pti,
         gsm: GsmState::default(),
+        qos_in_setup: None,
         unconfirmed: None,
         postponed: VecDeque::new(),
         user_plane: UserPlane {

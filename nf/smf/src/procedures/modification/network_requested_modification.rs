@@ -16,7 +16,7 @@
 //! A session has one modification at a time (TS 24.501, 6.3.2). The next one waits until the UE has
 //! answered. It also waits while a gNB sets the session up, with the QoS until then. A UE that does
 //! not answer gets the changes with the next command, or, in [`repeat`], when it has a user plane
-//! again.
+//! again. A gNB that was to set the session up before a change gets it in [`update_gnb`].
 use crate::n4::{FlowsChange, N4Error, RETRY_INTERVAL, split_by_upf, update_flows};
 use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
@@ -292,8 +292,12 @@ pub async fn prepare(
     let flows = qos.flows.len();
     tracing::info!(supi = %session.supi, session = session.id, flows, "modifying PDU session");
     update_user_plane(session, old_flows, ambr.as_ref()).await?;
-    // Without resources, the gNB gets the QoS with the next activation.
+    // Without resources, the gNB gets the QoS with the next activation. The AMF may have the setup
+    // request for a UE that it pages: see `update_gnb`.
     let is_activated = session.user_plane.connection.is_activated();
+    if !is_activated && session.qos_in_setup.is_none() {
+        session.qos_in_setup = Some(before.clone().into());
+    }
     let n2 = is_activated
         .then(|| modify_request(session, old_flows, ambr.as_ref(), default_changed))
         .flatten();
@@ -392,6 +396,29 @@ fn modify_request(
         .encode()
         .inspect_err(|error| tracing::error!(%error, "N2 SM information not encoded"))
         .ok()
+}
+
+/// The gNB has set the session up for downlink data (TS 23.502, 4.2.3.3), as it was when the paging
+/// began: sends it what has changed since then.
+pub async fn update_gnb(session: &mut Session) {
+    if session.awaits_answer() {
+        return session.postpone(SessionEvent::SetUpOutdated);
+    }
+    let is_activated = session.user_plane.connection.is_activated();
+    let outdated = session.qos_in_setup.take();
+    let Some(before) = outdated.filter(|_| is_activated && !session.gsm.is_releasing()) else {
+        return;
+    };
+    let qos = &session.qos;
+    let ambr = (qos.ambr != before.ambr).then_some(&qos.ambr);
+    let default_changed = qos.five_qi != before.five_qi || qos.arp != before.arp;
+    let Some(n2) = modify_request(session, &before.flows, ambr, default_changed) else { return };
+    session.unconfirmed = Some(before);
+    let n2 = Some((NgapIeType::PduResModReq, n2));
+    if let Err(problem) = transfer(session, None, n2).await {
+        let (supi, id) = (&session.supi, session.id);
+        tracing::warn!(%supi, session = id, %problem, "changed QoS not delivered to gNB");
+    }
 }
 
 /// T3591 has expired (TS 24.501, 6.3.2.5 a): sends a connected UE the command again. After the last

@@ -30,9 +30,10 @@ pub fn data_arrived(session: &mut Session) {
 
 /// Sends the AMF the request for the gNB's resources (step 3a). Does not wait for the response: the
 /// UE may be sending a service request at this moment, and then the AMF waits for this session.
-pub fn notify(session: &Session) {
+pub fn notify(session: &mut Session) {
     let started = Instant::now();
     let Some(n2) = setup_request(session) else { return };
+    session.qos_in_setup = None;
     let body = transfer_body(session, None, Some((NgapIeType::PduResSetupReq, n2)));
     // A gNB rejects a session that it counts as set up (TS 38.413, 8.2.1.4): release it first.
     let cause = Cause::transport(CauseTransport::transport_resource_unavailable);

@@ -29,6 +29,7 @@ pub fn request(session: &mut Session) -> UpdateResponse {
     let n2 = setup_request(session)
         .ok_or_else(|| Problem::system_failure("the session has no user plane"))?;
     session.user_plane.connection.begin_activation();
+    session.qos_in_setup = None;
     let data = SmContextUpdatedData {
         up_cnx_state: Some(UpCnxState::Activating),
         n2_sm_info: Some(reference(N2)),
@@ -54,6 +55,9 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     if !response.failed_flows.is_empty() {
         let qfis = response.failed_flows.iter().map(|flow| flow.qfi).collect();
         session.send_to_self(SessionEvent::FlowsNotSetUp(qfis));
+    }
+    if session.qos_in_setup.is_some() {
+        session.send_to_self(SessionEvent::SetUpOutdated);
     }
     if session.qos_at_ue.is_some() {
         session.send_to_self(SessionEvent::ModificationNotAnswered);
