@@ -6,9 +6,11 @@ use crate::nf_sets::{
 };
 use crate::{Site, deregister_all, gnb_at, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
-use martlet_context_store::{ContextStoreConfig, PeerContexts};
-use martlet_tests::{GATEWAY, reaches};
+use martlet::core::Sbi;
+use martlet_context_store::{ContextStoreConfig, PeerContexts, SetContexts, StoreError};
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
 use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
+use serde_json::json;
 use std::time::Duration;
 
 /// The status of a function outside the core's process, at the address in its log.
@@ -167,6 +169,51 @@ async fn suspended_smf(site: &Site, database: Option<&str>) -> Result<()> {
     until_member(site, "smf", "the addresses are free again", |smf| used(smf) == 0).await?;
     gnb.shutdown().await;
     core.stop()
+}
+
+/// The PCF answers the release of a session late, and another SMF takes the session over meanwhile,
+/// as if this one were suspended. The session's address is in use there.
+#[test]
+fn a_session_that_is_taken_over_during_its_release_keeps_its_address() {
+    const DELETE: &str = "npcf-smpolicycontrol DeleteSMPolicy";
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |config| {
+            config.smf.set = serde_json::from_value(json!({"id": "1", "member": 0})).ok();
+            config.smf.context_store.lease_ms = 200;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let used = || core.status("smf")["addresses"]["internet"]["used"].clone();
+        ensure!(used() == 1, "{}", core.status("smf"));
+        core.sbi_gate.close(DELETE, 0);
+        ue.deregister().await?;
+        let held = || (core.sbi_gate.held(DELETE) == 1).then_some(());
+        eventually("the SMF releases the session", held, String::new).await?;
+        let mut store = core.config().smf.context_store.clone();
+        store.derive_database(&core.config().udr.path, &core.config().udr.key_file, "smf");
+        // Each attempt waits until the lease has expired.
+        let take_over = move || {
+            let peer = SetContexts::open(&store, Some("smf-1-1"))?.peer("smf-1-0");
+            for _ in 0..50 {
+                let ids = peer.contexts()?.into_iter().map(|(id, _)| id);
+                let ids: Vec<String> = ids.filter(|id| id != "smf").collect();
+                let taken = peer.take_over_all(&ids)?;
+                if !taken.is_empty() {
+                    return Ok(taken.len());
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Ok::<_, StoreError>(0)
+        };
+        let taken = tokio::task::spawn_blocking(take_over).await??;
+        ensure!(taken == 1, "{taken} sessions are taken over");
+        core.sbi_gate.open();
+        let ended = || (core.status("smf")["sessions"] == 0).then_some(());
+        eventually("the release ends", ended, || core.status("smf").to_string()).await?;
+        ensure!(used() == 1, "the address is free: {}", core.status("smf"));
+        Ok(())
+    });
 }
 
 #[test]

@@ -216,7 +216,13 @@ async fn release_contexts(
         }
     };
     tokio::join!(policy, charging_session::terminate(session, charging, usage), udm);
-    session.smf.pools.release(&session.dnn, &session.parameters.addresses);
+    let (pools, addresses) = (&session.smf.pools, &session.parameters.addresses);
+    match session.is_owned().await {
+        true => pools.release(&session.dnn, addresses),
+        // Another SMF of the set took the session over while this one was suspended or cut off. The
+        // addresses stay in use until it ends there.
+        false => pools.retain(session.reference, &session.dnn, addresses),
+    }
 }
 
 fn released(session: &Session, started: Instant) {
