@@ -7,6 +7,7 @@ mod hostile;
 mod idle;
 mod later_calls;
 mod n2;
+mod nas_rekeying;
 mod script;
 mod set_takeover;
 mod smf;

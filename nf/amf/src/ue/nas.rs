@@ -4,7 +4,7 @@ use crate::metrics;
 use crate::n2::signalling::Direction;
 use bytes::Bytes;
 use martlet_interop::{N1Quirk, Quirk};
-use martlet_nas::inbound::{self, Inbound};
+use martlet_nas::inbound::{self, Inbound, Refusal};
 use martlet_nas::{GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, outbound, reaction};
 use martlet_nf::capture;
 use std::time::{Duration, Instant};
@@ -123,7 +123,13 @@ impl Ue {
     pub async fn open(&mut self, nas: &Bytes) -> Option<Inbound> {
         let is_secure = self.is_exchange_secure();
         let context = self.security.as_mut().map(|security| &mut security.nas);
-        match inbound::from_ue(context, is_secure, nas) {
+        let opened = match inbound::from_ue(context, is_secure, nas) {
+            Err(refused) if refused.reason == Refusal::Integrity => {
+                self.open_with_previous(nas).ok_or(refused)
+            }
+            opened => opened,
+        };
+        match opened {
             Ok(inbound) => {
                 if inbound.is_verified() {
                     self.secure_exchange();
@@ -159,6 +165,23 @@ impl Ue {
                 None
             }
         }
+    }
+
+    /// Opens a message with the context that was in use before the running security mode control:
+    /// that of messages which the UE sent before it received SECURITY MODE COMMAND, and of
+    /// SECURITY MODE REJECT (TS 24.501, 5.4.2.5). SECURITY MODE COMPLETE needs the new one
+    /// (5.4.2.3).
+    fn open_with_previous(&mut self, nas: &[u8]) -> Option<Inbound> {
+        if !self.is_exchange_secure() {
+            return None;
+        }
+        let previous = self.previous_security.as_deref_mut()?;
+        let inbound = inbound::from_ue(Some(&mut previous.nas), true, nas).ok()?;
+        let is_complete = matches!(
+            inbound.message,
+            Nas5gsMessage::Gmm(_, Nas5gmmMessage::SecurityModeComplete(_))
+        );
+        (!is_complete).then_some(inbound)
     }
 
     /// Handles the queued NAS messages of a procedure that has sent no request to the UE.
