@@ -193,6 +193,9 @@ impl Ue {
             let (gnb, clause, then) = (self.gnb(), case.clause, case.then);
             tracing::debug!(gnb, clause, then, may_start, "unverified NAS message");
         }
+        if inbound.is_verified() {
+            initial_ue_message::confirm_guti(self, message);
+        }
         match message {
             RegistrationRequest(_) if may_start => general_registration::run(self, inbound).await,
             ServiceRequest(_) if may_start => service_request::run(self, inbound).await,

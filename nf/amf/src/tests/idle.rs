@@ -16,8 +16,9 @@ use martlet_sbi_api::namf_communication::{
 };
 use martlet_sbi_api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification, StatusInfo};
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -278,6 +279,31 @@ async fn a_ue_that_uses_its_new_5g_guti_has_confirmed_it() {
     assert!(first != second && is_valid(first) && is_valid(second));
     ue_1.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
     assert!(!is_valid(first) && is_valid(second));
+}
+
+#[tokio::test]
+async fn a_registration_of_a_connected_ue_confirms_its_new_5g_guti() {
+    use martlet_ran::ue::RegistrationType;
+    let core = Core::start_with(|config| config.timers.nas_attempts = 1).await;
+    // Whether each next UPLINK NAS TRANSPORT loses its message.
+    let losses = Arc::new(Mutex::new(VecDeque::new()));
+    let at_gnb = losses.clone();
+    let between = move |message: Bytes| {
+        let lost = nas_lost(message.clone());
+        let is_lost = lost != message && at_gnb.lock().unwrap().pop_front() == Some(true);
+        if is_lost { lost } else { message }
+    };
+    let gnb = core.gnb_through(between, |_| {}).await.unwrap();
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+    let mut used = vec![ue_1.status().await.unwrap().guti.unwrap().tmsi()];
+    // REGISTRATION COMPLETE of both is lost, not the second REGISTRATION REQUEST.
+    losses.lock().unwrap().extend([true, false, true]);
+    for _ in 0..2 {
+        ue_1.register_as(RegistrationType::PeriodicRegistrationUpdating).await.unwrap();
+        used.push(ue_1.status().await.unwrap().guti.unwrap().tmsi());
+    }
+    let is_valid = |tmsi: &u32| core.amf.tables.by_tmsi(*tmsi).is_some();
+    assert_eq!(used.iter().map(is_valid).collect::<Vec<_>>(), [false, true, true]);
 }
 
 #[tokio::test]

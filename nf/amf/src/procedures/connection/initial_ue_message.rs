@@ -113,8 +113,15 @@ fn identity(amf: &Amf, nas: &[u8]) -> Identity {
         Ok(message) => message,
         Err(_) => return Identity::Absent,
     };
-    let Nas5gsMessage::Gmm(_, message) = message else { return Identity::Absent };
-    let identity = match &message {
+    match &message {
+        Nas5gsMessage::Gmm(_, message) => identity_in(amf, message),
+        _ => Identity::Absent,
+    }
+}
+
+/// The identity in a request.
+fn identity_in(amf: &Amf, message: &Nas5gmmMessage) -> Identity {
+    let identity = match message {
         Nas5gmmMessage::RegistrationRequest(request) => &request.fgs_mobile_identity,
         Nas5gmmMessage::DeregistrationRequestUeOriginating(request) => &request.fgs_mobile_identity,
         Nas5gmmMessage::ServiceRequest(request) => &request.fg_s_tmsi,
@@ -189,7 +196,6 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
     if verified {
         ue.secure_exchange();
         ue.set_verified();
-        confirm_guti(ue, &message.nas);
         let is_offered = ue.amf.rebalancing.is_offered(ue.handle.number);
         if ue.context_transfer == ContextTransfer::AwaitingStatusUpdate && !is_offered {
             // The AMF that got the context has not reported that it has the UE, and the UE is back.
@@ -244,11 +250,11 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
     }
 }
 
-/// Releases the previous 5G-GUTI of a UE that uses the new one: it has received that, although its
-/// confirmation is lost (TS 24.501, 5.4.4.6 and 5.5.1.3.8 a).
-fn confirm_guti(ue: &mut Ue, nas: &[u8]) {
+/// Releases the previous 5G-GUTI of a UE whose verified request has the new one: the UE has
+/// received that, although its confirmation is lost (TS 24.501, 5.4.4.6 and 5.5.1.3.8 a).
+pub(crate) fn confirm_guti(ue: &mut Ue, request: &Nas5gmmMessage) {
     let current = ue.identity.guti.map(|guti| guti.tmsi());
-    if let Identity::OfThisSet(tmsi) = identity(&ue.amf, nas)
+    if let Identity::OfThisSet(tmsi) = identity_in(&ue.amf, request)
         && current == Some(tmsi)
     {
         ue.release_old_guti();
