@@ -14,7 +14,7 @@ use martlet_context_store::{
 };
 use martlet_nas::identifiers::{AmfId, Slice};
 use martlet_nas::{
-    CipheringAlgorithm, Direction, Guti, IntegrityAlgorithm, NasConnection, NasCount,
+    CipheringAlgorithm, Direction, DrxValue, Guti, IntegrityAlgorithm, NasConnection, NasCount,
     NasUeSecurityCapability, Plmn,
 };
 use martlet_nf::StartError;
@@ -50,6 +50,9 @@ pub(crate) struct PersistedUe {
     /// Network and tracking area code.
     area: Vec<(PersistedPlmn, u32)>,
     t3512: u32,
+    /// The negotiated DRX cycle, as in the 5GS DRX parameters (TS 24.501, 9.11.3.2A).
+    #[serde(default)]
+    drx: Option<u8>,
     sessions: BTreeMap<u8, PersistedSession>,
     lpp: bool,
     lcs_upp: bool,
@@ -261,6 +264,7 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Box<Ue>, Re
         persisted.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
     (ue.registration.area, ue.registration.t3512, ue.registration.due) =
         (area, persisted.t3512, persisted.due);
+    ue.registration.drx = persisted.drx.and_then(DrxValue::from_u8_strict);
     (ue.positioning.lpp, ue.positioning.lcs_upp) = (persisted.lpp, persisted.lcs_upp);
     for (psi, session) in persisted.sessions {
         let number = session.number;
@@ -328,6 +332,7 @@ impl PersistedUe {
         }
         (ue.identity.guti, ue.identity.old_guti, ue.registration.t3512, ue.registration.due) =
             (guti, old_guti, self.t3512, self.due);
+        ue.registration.drx = self.drx.and_then(DrxValue::from_u8_strict);
         (ue.identity.supi, ue.identity.pei, ue.security) =
             (Some(self.supi), self.pei, Some(security));
         ue.capabilities.security = self.capability.map(NasUeSecurityCapability::new);
@@ -361,6 +366,7 @@ impl PersistedUe {
         ue.capabilities.security = self.capability.map(NasUeSecurityCapability::new);
         ue.capabilities.radio =
             self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
+        ue.registration.drx = self.drx.and_then(DrxValue::from_u8_strict);
         ue.registration.policy = self.policy.map(PersistedPolicy::policy);
         ue.registration.allowed =
             self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
@@ -514,6 +520,7 @@ impl Ue {
                 .map(|tai| (PersistedPlmn::of(tai.plmn), tai.tac))
                 .collect(),
             t3512: self.registration.t3512,
+            drx: self.registration.drx.map(|cycle| cycle as u8),
             sessions: self.sessions.iter().map(session).collect(),
             lpp: self.positioning.lpp,
             lcs_upp: self.positioning.lcs_upp,

@@ -1,4 +1,5 @@
 //! The configuration of a simulated UE: USIM, identity, capabilities and NAS timers.
+use martlet_nas::DrxValue;
 use martlet_security::Plmn;
 use martlet_security::identity::Imsi;
 use martlet_security::nas_5gs::{HomeNetworkPublicKey, RoutingIndicator};
@@ -153,6 +154,8 @@ pub struct UeConfig {
     pub null_integrity_allowed: bool,
     /// Requested NSSAI; empty: none is sent.
     pub requested_nssai: Vec<Slice>,
+    /// DRX cycle that it requests for paging (TS 24.501, 9.11.3.2A), if any.
+    pub requested_drx: Option<DrxValue>,
     /// Timers.
     pub timers: NasTimers,
     /// What the UE does without a command while idle.
@@ -218,6 +221,7 @@ impl UeConfig {
             nia: 0xf0,
             null_integrity_allowed: false,
             requested_nssai: Vec::new(),
+            requested_drx: None,
             timers: NasTimers::default(),
             idle: IdleBehaviour::Automatic,
             confirms_configuration: true,

@@ -1,6 +1,6 @@
 //! 5GMM state of a UE (TS 24.501, 5.1.3), and what its 5GMM procedures remember.
 use super::config::Slice;
-use martlet_nas::{Nas5gsMessage, RegistrationType};
+use martlet_nas::{DrxValue, Nas5gsMessage, RegistrationType};
 use std::time::Duration;
 
 /// 5GMM state (TS 24.501, 5.1.3.2.1).
@@ -84,6 +84,8 @@ pub struct NetworkSettings {
     pub equivalent_plmns: Vec<String>,
     /// T3502.
     pub t3502: Option<Duration>,
+    /// DRX cycle that the last accept negotiated.
+    pub negotiated_drx: Option<DrxValue>,
     /// Full name of the network.
     pub network_name: Option<String>,
     /// Local time zone, quarters of an hour east of UTC.

@@ -3,7 +3,7 @@ use super::Connection;
 use crate::served::{ServedGuami, Tai, plmn_to_ngap, slice_to_ngap};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
-use martlet_nas::{Guti, NasUeSecurityCapability, Plmn, algorithms};
+use martlet_nas::{DrxValue, Guti, NasUeSecurityCapability, Plmn, algorithms};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{BitString, Error, Message, build_ngap, build_ngap_ie};
 
@@ -433,8 +433,20 @@ pub(crate) fn ng_reset(amf_id: u64, ran_id: Option<u32>, cause: Cause) -> Built 
     )
 }
 
-/// PAGING.
-pub(crate) fn paging(guti: &Guti, area: &[Tai]) -> Built {
+/// The UE-specific Paging DRX (TS 38.413, 9.3.1.90); `None` if the cell's default one applies.
+fn paging_drx(cycle: DrxValue) -> Option<PagingDRX> {
+    match cycle {
+        DrxValue::Cycle32 => Some(PagingDRX::v32),
+        DrxValue::Cycle64 => Some(PagingDRX::v64),
+        DrxValue::Cycle128 => Some(PagingDRX::v128),
+        DrxValue::Cycle256 => Some(PagingDRX::v256),
+        _ => None,
+    }
+}
+
+/// PAGING of a UE with this DRX cycle.
+pub(crate) fn paging(guti: &Guti, area: &[Tai], cycle: Option<DrxValue>) -> Built {
+    type Request<'a> = Paging<'a>;
     let s_tmsi = FiveGSTMSI::new(
         AMFSetID::new(guti.amf_set_id().into())?,
         AMFPointer::new(guti.amf_pointer().into())?,
@@ -442,11 +454,11 @@ pub(crate) fn paging(guti: &Guti, area: &[Tai]) -> Built {
         None,
     );
     let areas = area.iter().map(|tai| TAIListForPagingItem::new(tai.to_ngap(), None)).collect();
-    build_ngap!(
-        InitiatingMessage,
-        Paging,
-        Paging,
-        UEPagingIdentity(UEPagingIdentity::fiveG_S_TMSI(s_tmsi)),
-        TAIListForPaging(TAIListForPaging(areas)),
-    )
+    let identity = UEPagingIdentity::fiveG_S_TMSI(s_tmsi);
+    let mut ies = vec![build_ngap_ie!(Paging, UEPagingIdentity(identity))?];
+    if let Some(drx) = cycle.and_then(paging_drx) {
+        ies.push(build_ngap_ie!(Paging, PagingDRX(drx))?);
+    }
+    ies.push(build_ngap_ie!(Paging, TAIListForPaging(TAIListForPaging(areas)))?);
+    NGAP_PDU::of_message(&Paging::new(ProtocolIEContainer(ies)), Request::CRITICALITY)
 }

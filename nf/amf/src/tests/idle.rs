@@ -171,6 +171,36 @@ async fn paging_among_1000_gnbs_is_encoded_once_and_looks_at_those_of_its_area()
 }
 
 #[tokio::test]
+async fn a_ue_is_paged_with_the_drx_cycle_that_it_has_negotiated() {
+    use martlet_nas::DrxValue::{self, Cycle64, NotSpecified};
+    use martlet_ngap::ie;
+    use martlet_ngap::ngap::{NGAP_PDU, PagingDRX};
+    use martlet_ran::ue::RegistrationType;
+    let cases: [(Option<DrxValue>, Option<PagingDRX>); 3] =
+        [(Some(Cycle64), Some(PagingDRX::v64)), (Some(NotSpecified), None), (None, None)];
+    for (cycle, in_paging) in cases {
+        let core = Core::start_with(|config| config.timers.t3513_ms = 60_000).await;
+        let (gnb, mut paged) = (core.gnb().await, add_gnbs(&core, 1, 1));
+        let mut config = manual(1);
+        config.requested_drx = cycle;
+        let ue_1 = core.with_session(&gnb, config).await;
+        assert_eq!(ue_1.status().await.unwrap().settings.negotiated_drx, cycle);
+        // The UE keeps it, although a periodic registration does not request it.
+        ue_1.register_as(RegistrationType::PeriodicRegistrationUpdating).await.unwrap();
+        assert_eq!(ue_1.status().await.unwrap().settings.negotiated_drx, None);
+        ue_1.release_to_idle().await.unwrap();
+        core.wait_for((1, 1, 0)).await;
+        core.smf.downlink_data(SUPI, 1).await.unwrap();
+        ue_1.wait_for_paging().await.unwrap();
+        let (_, message) = paged[0].try_recv().unwrap();
+        let paging = NGAP_PDU::decode(&message).unwrap();
+        assert_eq!(paging.check().unwrap(), []);
+        let drx = paging.ie::<ie::PagingDRX>().transpose().unwrap();
+        assert_eq!(drx, in_paging, "{cycle:?}");
+    }
+}
+
+#[tokio::test]
 async fn paging_is_repeated_and_its_failure_reported_to_the_smf() {
     let core = Core::start_with(|config| {
         config.timers.t3513_ms = 50;

@@ -3,8 +3,10 @@ use super::core::{Core, ue};
 use super::script::Script;
 use super::smf::Behaviour;
 use crate::AmfConfig;
-use crate::persisted::{identities, owner};
+use crate::persisted::{PersistedUe, identities, owner};
+use crate::ue::{Ue as UeContext, UeHandle};
 use martlet_context_store::ContextStore;
+use martlet_nas::DrxValue;
 use martlet_nf::NetworkFunction;
 use martlet_nrf::Nrf;
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
@@ -62,6 +64,7 @@ impl Members {
         let (gnb, gnb_of_other) = (failed.gnb().await, other.gnb().await);
         let mut config = ue(1);
         config.idle = IdleBehaviour::Manual;
+        config.requested_drx = Some(DrxValue::Cycle128);
         let ue_1 = failed.with_session(&gnb, config).await;
         ue_1.release_to_idle().await.unwrap();
         failed.smf.wait_for("update 1 DEACTIVATED").await;
@@ -92,6 +95,21 @@ async fn a_session_stays_whose_smf_is_overloaded_at_the_takeover() {
     ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
     failed.smf.wait_for("update 1 ACTIVATING").await;
     assert_eq!(failed.smf.announced(), [1]);
+}
+
+#[tokio::test]
+async fn a_stored_context_has_the_drx_cycle_of_its_ue() {
+    let Members { ue_1: _ue_1, _gnb, gnb_of_other: _other_gnb, other, failed, _folder } =
+        Members::start("stored").await;
+    let stores = &failed.amf.config.context_store;
+    let (_store, stored) = ContextStore::open(stores, &owner(&failed.amf.config)).unwrap();
+    let of_ue = stored.iter().find(|(_, value)| identities(value).0.is_some());
+    let stored: PersistedUe = serde_json::from_slice(&of_ue.unwrap().1).unwrap();
+    let (sender, inbox) = martlet_event_queue::bounded(8);
+    let handle = UeHandle { number: other.amf.tables.next_number(), sender };
+    let mut context = UeContext::new(other.amf.clone(), handle, inbox, false);
+    stored.take_over(&mut context).unwrap();
+    assert_eq!(context.registration.drx, Some(DrxValue::Cycle128));
 }
 
 /// The message verifies when the other AMF reads the context, and no longer when that AMF takes the

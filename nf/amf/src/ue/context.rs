@@ -11,7 +11,7 @@ use crate::served::{ServedGuami, Tai};
 use bytes::Bytes;
 use martlet_event_queue::Receiver;
 use martlet_nas::identifiers::Slice;
-use martlet_nas::{Guti, NasCount, NasUeSecurityCapability};
+use martlet_nas::{DrxValue, Guti, NasCount, NasUeSecurityCapability};
 use martlet_sbi_api::common::{Ambr, Pei, Supi, SupiOrSuci};
 use martlet_sbi_api::nudm_sdm::{AccessAndMobilitySubscriptionData, SmfSelectionSubscriptionData};
 use serde::{Deserialize, Serialize};
@@ -164,6 +164,8 @@ pub(crate) struct Registration {
     pub area: Vec<Tai>,
     /// T3512, seconds.
     pub t3512: u32,
+    /// The negotiated DRX cycle of the UE (TS 24.501, 9.11.3.2A), if it has requested one.
+    pub drx: Option<DrxValue>,
 }
 
 /// The context of a UE. One task owns it.
@@ -208,6 +210,7 @@ impl Ue {
             due: Due::default(),
             area: Vec::new(),
             t3512: amf.config.timers.t3512_s,
+            drx: None,
         };
         Ue {
             amf,

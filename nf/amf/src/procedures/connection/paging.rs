@@ -98,7 +98,8 @@ fn page(ue: &Ue) -> usize {
 /// Pages the UE by a 5G-GUTI.
 fn page_by(ue: &Ue, guti: &Guti) -> usize {
     let area = &ue.registration.area;
-    let paging = match downlink::paging(guti, area).and_then(|paging| Encoded::of(&paging)) {
+    let paging = downlink::paging(guti, area, ue.registration.drx);
+    let paging = match paging.and_then(|paging| Encoded::of(&paging)) {
         Ok(paging) => paging,
         Err(error) => {
             tracing::error!(supi = ue.label(), %error, "PAGING not encodable");

@@ -87,6 +87,11 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     if let Some(capability) = &request.fgmm_capability {
         (ue.positioning.lpp, ue.positioning.lcs_upp) = (capability.lpp(), capability.lcs_upp());
     }
+    // A UE that registers periodically need not repeat it (TS 23.501, 5.4.5).
+    if request.requested_drx_parameters.is_some() || !is_periodic(&request) {
+        ue.registration.drx =
+            request.requested_drx_parameters.as_ref().and_then(|requested| requested.drx_value());
+    }
     keep_or_release(ue, initial, by_context, previous_sessions).await?;
     if has_new_radio_capability(&request, initial) {
         // The gNB asks the UE for it, and gives it to the AMF again.

@@ -14,7 +14,7 @@ use crate::procedures::session::pdu_session_resource_release;
 use crate::procedures::session::user_plane_activation::{self, Activation};
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
-    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGsMobileIdentity,
+    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGsDrxParameters, NasFGsMobileIdentity,
     NasFGsNetworkFeatureSupport, NasFGsRegistrationResult, NasFGsTrackingAreaIdentityList,
     NasGprsTimer2, NasPduSessionReactivationResult, NasPduSessionReactivationResultErrorCause,
     NasPduSessionStatus, NasRegistrationAccept, NasRegistrationRequest, RegistrationResult,
@@ -159,6 +159,10 @@ fn message(
     let t3502 = ue.amf.config.timers.t3502_s;
     if t3502 > 0 {
         accept.set_t3502_value(NasGprsTimer2::from_seconds(back_off(t3502))?);
+    }
+    // The UE gets the DRX cycle that it requests (5.5.1.2.4 and 5.5.1.3.4).
+    if let (Some(_), Some(cycle)) = (&request.requested_drx_parameters, ue.registration.drx) {
+        accept.set_negotiated_drx_parameters(NasFGsDrxParameters::from_drx_value(cycle));
     }
     if let Some(areas) = mobility_restrictions::service_area_list(ue, ue.registration.due.areas) {
         accept.set_service_area_list(areas);

@@ -5,7 +5,7 @@ use crate::ue::mm_state::{MmState, NetworkSettings, Registration};
 use crate::ue::nas::{NasRefused, UeNas};
 use crate::ue::timers::Timer;
 use martlet_nas::{
-    KeySetIdentifier, Nas5gsMessage, NasFGmmCapability, NasFGsMobileIdentity,
+    KeySetIdentifier, Nas5gsMessage, NasFGmmCapability, NasFGsDrxParameters, NasFGsMobileIdentity,
     NasFGsRegistrationType, NasKeySetIdentifier, NasNssai, NasPduSessionStatus,
     NasRegistrationAccept, NasRegistrationComplete, NasRegistrationReject, NasRegistrationRequest,
     NasSNssai, NasUplinkDataStatus, RegistrationType,
@@ -110,6 +110,11 @@ impl UeNas {
                 requested.iter().map(|s| NasSNssai::from_sst_sd(s.sst, s.sd)).collect();
             request.set_requested_nssai(NasNssai::from_snssais(&slices)?);
         }
+        if let Some(cycle) = self.config.requested_drx
+            && kind != RegistrationType::PeriodicRegistrationUpdating
+        {
+            request.set_requested_drx_parameters(NasFGsDrxParameters::from_drx_value(cycle));
+        }
         let sessions = self.active_sessions();
         if kind != RegistrationType::InitialRegistration && !sessions.is_empty() {
             request.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);
@@ -158,6 +163,10 @@ impl UeNas {
                 .as_ref()
                 .and_then(|t| t.to_seconds())
                 .map(Duration::from_secs),
+            negotiated_drx: accept
+                .negotiated_drx_parameters
+                .as_ref()
+                .and_then(|parameters| parameters.drx_value()),
             network_name: self.settings.network_name.take(),
             time_zone: self.settings.time_zone,
         };
