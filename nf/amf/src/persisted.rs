@@ -121,6 +121,9 @@ struct PersistedSession {
     smf: ApiRoot,
     reference: String,
     active: bool,
+    /// The SMF has not accepted that this AMF serves the UE.
+    #[serde(default)]
+    unannounced: bool,
 }
 
 /// The name under which this AMF stores its contexts: region, set and pointer of its first GUAMI.
@@ -397,7 +400,7 @@ impl PersistedSession {
                 true => SessionState::Activated,
                 false => SessionState::Deactivated,
             },
-            is_unannounced: false,
+            is_unannounced: self.unannounced,
         }
     }
 
@@ -477,6 +480,7 @@ impl Ue {
                 smf: session.context.root.clone(),
                 reference: session.context.reference.clone(),
                 active: session.state.is_active(),
+                unannounced: session.is_unannounced,
             };
             (*psi, persisted)
         };

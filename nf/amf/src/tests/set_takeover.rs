@@ -5,7 +5,7 @@ use super::smf::Behaviour;
 use crate::AmfConfig;
 use crate::persisted::{PersistedUe, identities, owner};
 use crate::ue::{Ue as UeContext, UeHandle};
-use martlet_context_store::ContextStore;
+use martlet_context_store::{ContextStore, PeerContexts};
 use martlet_nas::DrxValue;
 use martlet_nf::NetworkFunction;
 use martlet_nrf::Nrf;
@@ -74,6 +74,20 @@ impl Members {
     }
 }
 
+/// The context of the UE that an AMF would restore.
+fn restored(core: &Core) -> UeContext {
+    let config = &core.amf.config;
+    let stored = PeerContexts::open(&config.context_store, &owner(config)).unwrap();
+    let stored = stored.contexts().unwrap();
+    let (_, value) = stored.iter().find(|(_, value)| identities(value).0.is_some()).unwrap();
+    let (sender, inbox) = martlet_event_queue::bounded(8);
+    let handle = UeHandle { number: core.amf.tables.next_number(), sender };
+    let mut context = UeContext::new(core.amf.clone(), handle, inbox, false);
+    let stored: PersistedUe = serde_json::from_slice(value).unwrap();
+    stored.take_over(&mut context).unwrap();
+    context
+}
+
 #[tokio::test]
 async fn a_session_stays_whose_smf_is_overloaded_at_the_takeover() {
     let Members { ue_1, _gnb, gnb_of_other, other, failed, _folder } =
@@ -92,6 +106,10 @@ async fn a_session_stays_whose_smf_is_overloaded_at_the_takeover() {
 
     failed.smf.set_behaviour(Behaviour::Accept);
     ue_1.release_to_idle().await.unwrap();
+    other.wait_for((1, 1, 0)).await;
+    assert!(other.amf.contexts.flush(Duration::from_secs(10)), "the context is not stored");
+    let session = restored(&other).sessions.get(&1).cloned().unwrap();
+    assert!(session.is_unannounced, "a restart forgets that the SMF does not know the AMF");
     ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
     failed.smf.wait_for("update 1 ACTIVATING").await;
     assert_eq!(failed.smf.announced(), [1]);
@@ -99,17 +117,8 @@ async fn a_session_stays_whose_smf_is_overloaded_at_the_takeover() {
 
 #[tokio::test]
 async fn a_stored_context_has_the_drx_cycle_of_its_ue() {
-    let Members { ue_1: _ue_1, _gnb, gnb_of_other: _other_gnb, other, failed, _folder } =
-        Members::start("stored").await;
-    let stores = &failed.amf.config.context_store;
-    let (_store, stored) = ContextStore::open(stores, &owner(&failed.amf.config)).unwrap();
-    let of_ue = stored.iter().find(|(_, value)| identities(value).0.is_some());
-    let stored: PersistedUe = serde_json::from_slice(&of_ue.unwrap().1).unwrap();
-    let (sender, inbox) = martlet_event_queue::bounded(8);
-    let handle = UeHandle { number: other.amf.tables.next_number(), sender };
-    let mut context = UeContext::new(other.amf.clone(), handle, inbox, false);
-    stored.take_over(&mut context).unwrap();
-    assert_eq!(context.registration.drx, Some(DrxValue::Cycle128));
+    let members = Members::start("stored").await;
+    assert_eq!(restored(&members.failed).registration.drx, Some(DrxValue::Cycle128));
 }
 
 /// The message verifies when the other AMF reads the context, and no longer when that AMF takes the
