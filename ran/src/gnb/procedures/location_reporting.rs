@@ -90,8 +90,25 @@ fn is_in(area: &AreaOfInterest, location: &UserLocationInformation<'_>) -> bool 
         .iter()
         .flat_map(|list| &list.0)
         .any(|item| item.tai == location.tai);
+    // The identity of a gNB is the first bits of the identities of its cells (TS 38.413, 9.3.1.7).
+    let cell = location.nr_cgi.nr_cell_identity.0;
+    let is_of = |node: &GlobalRANNodeID| match node {
+        GlobalRANNodeID::globalGNB_ID(GlobalGNBID {
+            plmn_identity,
+            gnb_id: GNBID::gNB_ID(gnb),
+            ..
+        }) => {
+            let other_bits = cell.len().saturating_sub(gnb.len());
+            *plmn_identity == location.nr_cgi.plmn_identity
+                && gnb.value() == cell.value() >> other_bits
+        }
+        _ => false,
+    };
+    let nodes = area.area_of_interest_ran_node_list.iter().flat_map(|list| &list.0);
+    let by_node = nodes.map(|item| &item.global_ran_node_id).any(is_of);
     let mut cells = area.area_of_interest_cell_list.iter().flat_map(|list| &list.0);
     by_tai
+        || by_node
         || cells.any(
             |item| matches!(&item.ngran_cgi, NGRANCGI::nR_CGI(cell) if *cell == location.nr_cgi),
         )

@@ -79,7 +79,8 @@ fn not_supported(detail: &str) -> Problem {
     Problem::new(403, "SUBSCRIPTION_CANNOT_BE_SERVED").detail(detail)
 }
 
-/// The areas of an event. Each names tracking areas, cells or RAN nodes.
+/// The areas of an event. Each names tracking areas, NR cells or gNBs, for which a gNB can report
+/// the presence.
 fn areas(event: &AmfEvent) -> Result<Vec<PresenceInfo>, Problem> {
     let listed = event.area_list.iter().flatten().filter_map(|area| area.presence_info.clone());
     let named = event.presence_info_list.iter().flatten().map(|(id, area)| {
@@ -87,21 +88,15 @@ fn areas(event: &AmfEvent) -> Result<Vec<PresenceInfo>, Problem> {
         PresenceInfo { pra_id: own, ..area.clone() }
     });
     let all: Vec<_> = listed.chain(named).collect();
-    let known = |area: &PresenceInfo| {
-        let lists = [
-            area.tracking_area_list.is_some(),
-            area.ncgi_list.is_some(),
-            area.global_ran_node_id_list.is_some(),
-        ];
-        lists.contains(&true)
-    };
+    let known =
+        |area: &PresenceInfo| area_to_ngap(area) != AreaOfInterest::new(None, None, None, None);
     match (all.is_empty() || all.len() > MAX_AREAS, all.iter().all(known)) {
         (false, true) => Ok(all),
         (true, _) => Err(Problem::mandatory_ie_incorrect(
             "/subscription/eventList",
             "1 to 64 areas are needed",
         )),
-        (false, false) => Err(not_supported("an area needs tracking areas, NR cells or RAN nodes")),
+        (false, false) => Err(not_supported("an area needs tracking areas, NR cells or gNBs")),
     }
 }
 
@@ -401,12 +396,59 @@ fn area_to_ngap(area: &PresenceInfo) -> AreaOfInterest {
         .ok()?;
         Some(AreaOfInterestCellItem::new(NGRANCGI::nR_CGI(cgi), None))
     };
+    let node = |node: &GlobalRanNodeId| {
+        let gnb = node.g_nb_id.as_ref()?;
+        let id = u32::from_str_radix(&gnb.gnb_value, 16).ok()?;
+        let id = helpers::global_gnb_id(plmn(&node.plmn_id)?, id, gnb.bit_length.into()).ok()?;
+        Some(AreaOfInterestRANNodeItem::new(GlobalRANNodeID::globalGNB_ID(id), None))
+    };
     let tais: Vec<_> = area.tracking_area_list.iter().flatten().filter_map(tai).take(16).collect();
     let cells: Vec<_> = area.ncgi_list.iter().flatten().filter_map(cell).take(256).collect();
+    let nodes = area.global_ran_node_id_list.iter().flatten().filter_map(node);
+    let nodes: Vec<_> = nodes.take(64).collect();
     AreaOfInterest::new(
         (!tais.is_empty()).then_some(AreaOfInterestTAIList(tais)),
         (!cells.is_empty()).then_some(AreaOfInterestCellList(cells)),
-        None,
+        (!nodes.is_empty()).then_some(AreaOfInterestRANNodeList(nodes)),
         None,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::common::GNbId;
+
+    fn area_of(node: GlobalRanNodeId) -> AmfEvent {
+        let area = PresenceInfo { global_ran_node_id_list: Some(vec![node]), ..Default::default() };
+        let mut event = AmfEvent::new(AmfEventType::PresenceInAoiReport);
+        event.area_list = Some(vec![AmfEventArea { presence_info: Some(area) }]);
+        event
+    }
+
+    #[test]
+    fn an_area_of_gnbs_has_their_identities_for_the_gnb() {
+        let mut node = GlobalRanNodeId::new("00101".parse().unwrap());
+        node.g_nb_id = Some(GNbId { bit_length: 24, gnb_value: "000008".into() });
+        let areas = areas(&area_of(node)).unwrap();
+        let asked = request(&Reporting { cell: false, areas }).unwrap();
+        let list = asked.area_of_interest_list.unwrap();
+        let nodes = list.0[0].area_of_interest.area_of_interest_ran_node_list.clone().unwrap();
+        let plmn = helpers::plmn("001", "01").unwrap();
+        let gnb = helpers::global_gnb_id(plmn, 8, 24).unwrap();
+        let item = AreaOfInterestRANNodeItem::new(GlobalRANNodeID::globalGNB_ID(gnb), None);
+        assert_eq!(nodes.0, [item]);
+    }
+
+    #[test]
+    fn an_area_that_a_gnb_cannot_report_is_refused() {
+        let mut node = GlobalRanNodeId::new("00101".parse().unwrap());
+        node.n3_iwf_id = Some("0001".into());
+        assert_eq!(areas(&area_of(node.clone())).unwrap_err().status(), 403);
+        // 24 bits, and no length that a gNB identity has.
+        for (bit_length, value) in [(24, "1000000"), (40, "000008"), (24, "gnb")] {
+            node.g_nb_id = Some(GNbId { bit_length, gnb_value: value.into() });
+            assert_eq!(areas(&area_of(node.clone())).unwrap_err().status(), 403, "{value}");
+        }
+    }
 }
