@@ -12,6 +12,7 @@ pub(crate) use association::accept;
 pub(crate) use association::serve;
 
 use crate::n2::uplink::Uplink;
+use crate::procedures::connection::n1_n2_message_transfer;
 use crate::ue::{Event, Interleaved, ProcedureLayer, Stop, Ue};
 use std::future::Future;
 
@@ -26,6 +27,10 @@ impl ProcedureLayer for Ue {
 
     fn handle_unsolicited_ngap(&mut self, message: Uplink) -> Result<(), Stop> {
         unsolicited::ngap(self, message)
+    }
+
+    fn deliver_transfers(&mut self) -> Interleaved<'_> {
+        Box::pin(n1_n2_message_transfer::deliver_deferred(self))
     }
 
     fn withdraw_offer(&self) {

@@ -243,6 +243,28 @@ async fn a_ue_without_its_new_5g_guti_is_paged_by_the_previous_one() {
 }
 
 #[tokio::test]
+async fn a_transfer_does_not_wait_for_a_ue_that_does_not_confirm_its_configuration() {
+    use martlet_ngap::transfer::{Ambr, ModifyRequest};
+    let core = Core::start_with(|config| config.timers.t3555_ms = 60_000).await;
+    let gnb = core.gnb().await;
+    let mut config = manual(1);
+    config.confirms_configuration = false;
+    let ue_1 = idle_with_session(&core, &gnb, config).await;
+    core.smf.downlink_data(SUPI, 1).await.unwrap();
+    ue_1.wait_for_paging().await.unwrap();
+    // CONFIGURATION UPDATE COMMAND, with another 5G-GUTI, follows.
+    ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
+    core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    for _ in 0..2 {
+        let ambr = Some(Ambr { downlink: 5, uplink: 5 });
+        let change = ModifyRequest { ambr, ..Default::default() };
+        let n2 = Some((NgapIeType::PduResModReq, change.encode().unwrap()));
+        core.smf.transfer(SUPI, 1, None, n2).await.unwrap();
+        core.smf.wait_for("update 1 PDU_RES_MOD_RSP").await;
+    }
+}
+
+#[tokio::test]
 async fn a_new_5g_guti_follows_a_paging_without_a_transfer_or_a_late_answer() {
     let core = Core::start_with(|config| {
         config.timers.t3513_ms = 100;

@@ -29,6 +29,13 @@ pub(crate) trait ProcedureLayer {
     /// The `Stop` that ends the running procedure.
     fn handle_unsolicited_ngap(&mut self, message: Uplink) -> Result<(), Stop>;
 
+    /// Delivers the transfers that wait for the end of the running procedure.
+    ///
+    /// # Errors
+    ///
+    /// The `Stop` that ends the running procedure.
+    fn deliver_transfers(&mut self) -> Interleaved<'_>;
+
     /// Ends what other AMFs can still ask for, since the context ends.
     fn withdraw_offer(&self);
 }

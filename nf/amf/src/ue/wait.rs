@@ -89,9 +89,13 @@ impl Ue {
         }
     }
 
-    /// The next NAS message that passes the security check; `None` at the time limit.
+    /// The next NAS message that passes the security check; `None` at the time limit. Transfers do
+    /// not wait for the confirmation of a configuration update (TS 24.501, 5.4.4.6).
     pub async fn next_nas(&mut self, until: Instant) -> Result<Option<Inbound>, Stop> {
         loop {
+            if self.is_updating_configuration() {
+                self.deliver_transfers().await?;
+            }
             let nas = match self.nas_queues.received.pop_front() {
                 Some(nas) => nas,
                 None => match self.next(Some(until)).await {

@@ -8,13 +8,13 @@
 //! ```
 use super::{dl_nas_transport, paging};
 use crate::n2::downlink::SessionToSetUp;
-use crate::procedures::handover::ran_status_transfer;
+use crate::procedures::handover::{handover_cancel, ran_status_transfer};
 use crate::procedures::positioning::{nrppa_transport, positioning_transport};
 use crate::procedures::session::{
     pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
 };
 use crate::ue::tables::Summary;
-use crate::ue::{SessionState, Stop, Transfer, TransferAnswer, Ue};
+use crate::ue::{Event, SessionState, Stop, Transfer, TransferAnswer, Ue, Work};
 use bytes::Bytes;
 use martlet_sbi::{ApiRoot, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
@@ -44,7 +44,7 @@ pub(crate) fn answer_at_once(
 }
 
 /// Delivers a transfer to a connected UE, or pages an idle one.
-pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
+pub(crate) async fn run(ue: &mut Ue, transfer: Transfer) {
     if ran_status_transfer::content(&transfer.request).is_some() {
         return ran_status_transfer::downlink(ue, transfer).await;
     }
@@ -54,19 +54,60 @@ pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
         }
         return;
     }
+    if let Err(stop) = to_connected(ue, transfer).await {
+        ue.handle_stop(stop).await;
+    }
+}
+
+/// Delivers the transfers that wait, inside a procedure that waits for the UE alone. Those for a UE
+/// that moves to another gNB or AMF wait until it is there.
+///
+/// # Errors
+///
+/// The `Stop` that ends the procedure.
+pub(crate) async fn deliver_deferred(ue: &mut Ue) -> Result<(), Stop> {
+    while let Some(transfer) = take_deferred(ue) {
+        let delivered = to_connected(ue, transfer).await;
+        if let Err(stop @ (Stop::ConnectionLost | Stop::Preempted(_) | Stop::HandedOver)) =
+            delivered
+        {
+            return Err(stop);
+        }
+    }
+    Ok(())
+}
+
+fn take_deferred(ue: &mut Ue) -> Option<Transfer> {
+    let is_moving = ue.task.deferred.iter().any(handover_cancel::is_handover_required)
+        || ue.amf.rebalancing.is_offered(ue.handle.number);
+    if is_moving || ue.connection.is_none() {
+        return None;
+    }
+    let is_transfer = |work: &Work| matches!(work, Work::Event(Event::Transfer(_)));
+    let at = ue.task.deferred.iter().position(is_transfer)?;
+    match ue.task.deferred.remove(at) {
+        Some(Work::Event(Event::Transfer(transfer))) => Some(*transfer),
+        _ => None,
+    }
+}
+
+/// Delivers a transfer to a connected UE.
+async fn to_connected(ue: &mut Ue, mut transfer: Transfer) -> Result<(), Stop> {
     if let Err(problem) = check(ue, &transfer) {
-        return paging::fail(ue, transfer, problem);
+        paging::fail(ue, transfer, problem);
+        return Ok(());
     }
     transfer.answer(Transfer::initiated());
-    if let Err(stop) = deliver(ue, transfer).await {
+    let delivered = deliver(ue, transfer).await;
+    if let Err(stop) = &delivered {
         tracing::info!(
             supi = ue.label(),
             gnb = ue.gnb(),
             why = stop.label(),
             "transfer not delivered"
         );
-        ue.handle_stop(stop).await;
     }
+    delivered
 }
 
 /// Queues a transfer for an idle UE. Returns whether the UE must be paged.

@@ -73,6 +73,7 @@ pub(crate) async fn confirm_guti(ue: &mut Ue) -> Result<(), Stop> {
 async fn confirmed(ue: &mut Ue, command: NasConfigurationUpdateCommand) -> Result<(), Stop> {
     let timer = NasTimer { name: "T3555", duration: ue.amf.config.timers.t3555() };
     let command = Nas5gsMessage::new_5gmm(command);
+    ue.start_configuration_update();
     let answer =
         ue.exchange(&command, Protection::AsSecured, timer, |_, inbound| match &inbound.message {
             Nas5gsMessage::Gmm(_, Nas5gmmMessage::ConfigurationUpdateComplete(_))
@@ -82,7 +83,9 @@ async fn confirmed(ue: &mut Ue, command: NasConfigurationUpdateCommand) -> Resul
             }
             _ => None,
         });
-    answer.await
+    let confirmed = answer.await;
+    ue.end_configuration_update();
+    confirmed
 }
 
 /// Sends pending subscription changes. An idle UE is not paged for them; it gets them at its next

@@ -57,6 +57,8 @@ enum Activity {
     /// A deregistration by the network.
     Deregistration,
     Paging,
+    /// CONFIGURATION UPDATE COMPLETE is awaited.
+    ConfigurationUpdate,
 }
 
 /// The phase of a handover at this AMF.

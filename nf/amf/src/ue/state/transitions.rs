@@ -9,7 +9,7 @@
 //! | CM | CM-CONNECTED | `enter_cm_idle` | CM-IDLE, without secure exchange |
 //! | 5GMM | no procedure | `start_registration` | 5GMM-COMMON-PROCEDURE-INITIATED |
 //! | 5GMM | no procedure | `start_deregistration` | 5GMM-DEREGISTERED-INITIATED |
-//! | 5GMM | no procedure | `start_paging` | as RM says |
+//! | 5GMM | no procedure | `start_paging`, `start_configuration_update` | as RM says |
 //! | 5GMM | one of these | `end_…` of the same procedure | as RM says |
 //! | NAS exchange | any, in CM-CONNECTED | `secure_exchange` | secure exchange |
 //! | NAS exchange | any | `restore_exchange` | as before security mode control |
@@ -204,6 +204,23 @@ impl Ue {
         self.log_refused("end_paging", outcome);
     }
 
+    /// Starts the wait for CONFIGURATION UPDATE COMPLETE.
+    pub fn start_configuration_update(&mut self) {
+        let outcome = self.states.start(Activity::ConfigurationUpdate);
+        self.log_refused("start_configuration_update", outcome);
+    }
+
+    /// Ends the wait for CONFIGURATION UPDATE COMPLETE.
+    pub fn end_configuration_update(&mut self) {
+        let outcome = self.states.end(|activity| *activity == Activity::ConfigurationUpdate);
+        self.log_refused("end_configuration_update", outcome);
+    }
+
+    /// Whether CONFIGURATION UPDATE COMPLETE is awaited.
+    pub fn is_updating_configuration(&self) -> bool {
+        self.states.activity == Activity::ConfigurationUpdate
+    }
+
     /// Whether a registration is running.
     pub fn is_registering(&self) -> bool {
         self.gmm_state() == GmmState::CommonProcedureInitiated
@@ -323,6 +340,7 @@ mod tests {
             (registration(), GmmState::CommonProcedureInitiated),
             (Activity::Deregistration, GmmState::DeregisteredInitiated),
             (Activity::Paging, GmmState::Registered),
+            (Activity::ConfigurationUpdate, GmmState::Registered),
         ];
         for (activity, gmm) in cases {
             let mut states = States { rm: RmState::Registered, ..Default::default() };
@@ -335,14 +353,17 @@ mod tests {
 
     #[test]
     fn a_second_procedure_and_the_end_of_another_one_are_refused() {
-        let all = || [registration(), Activity::Deregistration, Activity::Paging];
-        for running in 0..3 {
-            for other in 0..3 {
-                let activity = |at: usize| all().into_iter().nth(at).unwrap();
+        let all = || {
+            let others = [Activity::Paging, Activity::ConfigurationUpdate];
+            [registration(), Activity::Deregistration].into_iter().chain(others)
+        };
+        for running in 0..4 {
+            for other in 0..4 {
+                let activity = |at: usize| all().nth(at).unwrap();
                 let mut states = in_activity(activity(running));
                 let started = states.start(activity(other));
                 assert_eq!(started, Err(Refused), "{other} during {running}");
-                let ended = states.end(|running| *running == all()[other]);
+                let ended = states.end(|running| *running == activity(other));
                 assert_eq!(ended.is_ok(), running == other, "end of {other} during {running}");
             }
         }
