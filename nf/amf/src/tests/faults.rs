@@ -202,6 +202,31 @@ async fn sessions_of_a_context_from_the_store_that_is_rejected_are_released() {
 }
 
 #[tokio::test]
+async fn a_short_message_is_not_returned_to_its_ue() {
+    use martlet_nas::*;
+    use martlet_ran::UeEvent;
+    use martlet_ran::ue::Event;
+    let core = Core::start().await;
+    let gnb = core.gnb().await;
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
+    let mut events = ue_1.subscribe().await.unwrap();
+    let kind = NasPayloadContainerType::from_kind(PayloadContainerKind::Sms);
+    let cp_data = NasPayloadContainer::new(vec![0x09, 0x01, 0x00]);
+    let transport = NasUlNasTransport::new(kind, cp_data);
+    ue_1.send_nas(Nas5gsMessage::new_5gmm(transport)).await.unwrap();
+    let status = async {
+        loop {
+            if let UeEvent::Nas(Event::Status { psi, cause }) = events.recv().await.unwrap() {
+                return (psi, cause);
+            }
+        }
+    };
+    let status = tokio::time::timeout(std::time::Duration::from_secs(5), status).await;
+    assert_eq!(status, Ok((None, GmmCause::PayloadWasNotForwarded.as_u8())));
+}
+
+#[tokio::test]
 async fn a_forged_5g_guti_does_not_affect_its_ue() {
     let core = Core::start().await;
     let gnb = core.gnb().await;

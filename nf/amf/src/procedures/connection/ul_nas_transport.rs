@@ -4,7 +4,7 @@
 //! UE -> AMF   UL NAS TRANSPORT
 //! AMF -> SMF  Nsmf_PDUSession_CreateSMContext or _UpdateSMContext (5GSM message)
 //! AMF -> LMF  N1MessageNotify (LPP, LCS or UPP-CMI)
-//! AMF -> UE   DL NAS TRANSPORT with a 5GMM cause, if the payload cannot be forwarded
+//! AMF -> UE   DL NAS TRANSPORT or 5GMM STATUS with a cause, if the payload cannot be forwarded
 //! ```
 use super::dl_nas_transport::{Refusal, return_payload, return_to_ue};
 use crate::metrics;
@@ -45,7 +45,9 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
     }
 }
 
-/// Returns a payload that the AMF does not support, such as SMS (5.4.5.2.5).
+/// Reports that the AMF does not support a payload. User data of CIoT is returned with the cause
+/// (5.4.5.2.5). A payload of another type, such as SMS, is not: the UE would take it as one from
+/// the network (5.4.5.3.3).
 async fn not_forwarded(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> {
     metrics::nas_error("payload_container");
     let kind = transport.payload_container_type.kind();
@@ -55,8 +57,11 @@ async fn not_forwarded(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), 
             gnb = ue.gnb(),
             ?kind,
             suppressed,
-            "unsupported payload returned"
+            "unsupported payload not forwarded"
         );
+    }
+    if kind != Some(PayloadContainerKind::CIoT) {
+        return ue.send_5gmm_status(GmmCause::PayloadWasNotForwarded).await;
     }
     let container = Bytes::copy_from_slice(&transport.payload_container.value);
     let psi = transport.pdu_session_id.map(|id| id.pdu_session_id());
