@@ -43,6 +43,9 @@ pub struct AmfConfig {
     /// Indication of IMS voice over PS sessions (TS 24.501, 9.11.3.5). Without it a voice-centric
     /// UE leaves NR (4.3.2), and some establish no PDU session.
     pub ims_voice: bool,
+    /// Whether gNBs get the assistance information with which they may keep UEs in RRC_INACTIVE
+    /// (TS 23.501, 5.3.3.2.5).
+    pub rrc_inactive: bool,
     /// NAS and NGAP timers.
     pub timers: TimersConfig,
     /// Limits.
@@ -215,6 +218,7 @@ impl Default for AmfConfig {
             security: SecurityConfig::default(),
             network_name: NetworkNameConfig::default(),
             ims_voice: true,
+            rrc_inactive: false,
             timers: TimersConfig::default(),
             limits: LimitsConfig::default(),
             concurrency: ConcurrencyConfig::default(),

@@ -3,8 +3,8 @@ use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::operator;
 use crate::procedures::connection::{
-    an_release, initial_ue_message, n1_n2_message_transfer, service_request, ue_context_release,
-    ul_nas_transport,
+    an_release, initial_ue_message, n1_n2_message_transfer, rrc_inactive, service_request,
+    ue_context_release, ul_nas_transport,
 };
 use crate::procedures::handover::{handover_cancel, inter_amf_target, n2_handover, xn_handover};
 use crate::procedures::n2::planned_removal;
@@ -40,6 +40,9 @@ impl Ue {
             self.initial = InitialMessages::default();
             if event_exposure::is_due(&self) {
                 Box::pin(event_exposure::check(&mut self)).await;
+            }
+            if self.task.deferred.is_empty() && rrc_inactive::is_due(&self) {
+                Box::pin(rrc_inactive::update(&mut self)).await;
             }
             signalling::of_ue(&self);
             self.start_idle_timer();

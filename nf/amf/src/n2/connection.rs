@@ -1,5 +1,5 @@
 //! A UE-associated logical NG connection (TS 38.413, 3.1). Dropping it ends it on the AMF's side.
-use super::{Gnb, NextHop, Unverified};
+use super::{Assistance, Gnb, NextHop, Unverified};
 use crate::Amf;
 use crate::served::{Tai, plmn_to_sbi};
 use martlet_nas::Plmn;
@@ -67,6 +67,8 @@ pub(crate) struct Connection {
     pub next_hop: Option<NextHop>,
     /// The location reporting that the gNB was asked for.
     pub reporting: Reporting,
+    /// The assistance information for RRC INACTIVE that the gNB has. Boxed, because it is optional.
+    pub assistance: Option<Box<Assistance>>,
     /// The old AMF's name, sent with the first message.
     pub old_amf: Option<String>,
     /// Counts the connection at its gNB until the UE is verified.
@@ -95,6 +97,7 @@ impl Connection {
             context_is_set_up,
             next_hop,
             reporting,
+            assistance: None,
             old_amf,
             unverified: None,
             stream,
@@ -107,6 +110,7 @@ impl Connection {
         self.stream = gnb.stream(self.amf_id);
         (self.gnb, self.ran_id) = (gnb, ran_id);
         self.location = location.unwrap_or(self.location);
+        self.assistance = None;
     }
 
     /// Sends a message. False if the connection is lost.

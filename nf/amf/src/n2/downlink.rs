@@ -1,5 +1,6 @@
 //! The NGAP messages that the AMF sends (TS 38.413, 9.2), built from plain values.
-use super::Connection;
+use super::assistance::paging_drx;
+use super::{Assistance, Connection};
 use crate::served::{ServedGuami, Tai, plmn_to_ngap, slice_to_ngap};
 use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
@@ -183,6 +184,7 @@ pub(crate) struct ContextSetup<'a> {
     /// UE-AMBR, bit/s: downlink, uplink.
     pub ambr: (u64, u64),
     pub rfsp: Option<u16>,
+    pub assistance: Option<&'a Assistance>,
     pub restrictions: Option<Restrictions>,
     pub radio_capability: Option<&'a Bytes>,
     pub sessions: Vec<SessionToSetUp>,
@@ -231,6 +233,13 @@ pub(crate) fn initial_context_setup(ue: &Connection, setup: ContextSetup<'_>) ->
         ies.push(build_ngap_ie!(
             InitialContextSetupRequest,
             UEAggregateMaximumBitRate(ue_ambr(setup.ambr))
+        )?);
+    }
+    if let Some(assistance) = setup.assistance {
+        let information = assistance.to_ngap();
+        ies.push(build_ngap_ie!(
+            InitialContextSetupRequest,
+            CoreNetworkAssistanceInformationForInactive(information)
         )?);
     }
     ies.push(build_ngap_ie!(InitialContextSetupRequest, GUAMI(setup.guami.to_ngap()?))?);
@@ -416,6 +425,18 @@ pub(crate) fn ue_context_modification(
     )
 }
 
+/// UE CONTEXT MODIFICATION REQUEST with the assistance information for RRC INACTIVE.
+pub(crate) fn assistance(ue: &Connection, assistance: &Assistance) -> Built {
+    build_ngap!(
+        InitiatingMessage,
+        UEContextModification,
+        UEContextModificationRequest,
+        AMF_UE_NGAP_ID(ue.amf_id),
+        RAN_UE_NGAP_ID(ue.ran_id),
+        CoreNetworkAssistanceInformationForInactive(assistance.to_ngap()),
+    )
+}
+
 /// NG RESET of one connection, with or without a RAN UE NGAP ID.
 pub(crate) fn ng_reset(amf_id: u64, ran_id: Option<u32>, cause: Cause) -> Built {
     let item = UEAssociatedLogicalNGConnectionItem::new(
@@ -431,17 +452,6 @@ pub(crate) fn ng_reset(amf_id: u64, ran_id: Option<u32>, cause: Cause) -> Built 
         Cause(cause),
         ResetType(ResetType::partOfNG_Interface(part))
     )
-}
-
-/// The UE-specific Paging DRX (TS 38.413, 9.3.1.90); `None` if the cell's default one applies.
-fn paging_drx(cycle: DrxValue) -> Option<PagingDRX> {
-    match cycle {
-        DrxValue::Cycle32 => Some(PagingDRX::v32),
-        DrxValue::Cycle64 => Some(PagingDRX::v64),
-        DrxValue::Cycle128 => Some(PagingDRX::v128),
-        DrxValue::Cycle256 => Some(PagingDRX::v256),
-        _ => None,
-    }
 }
 
 /// PAGING of a UE with this DRX cycle.

@@ -2,6 +2,7 @@
 use martlet_ngap::inbound::Fault;
 use martlet_ngap::ngap::NGAP_PDU;
 
+mod assistance;
 mod claim;
 mod connection;
 pub(crate) mod downlink;
@@ -19,6 +20,7 @@ pub(crate) mod signalling;
 mod transfer_lists;
 pub(crate) mod uplink;
 
+pub(crate) use assistance::Assistance;
 pub(crate) use connection::{Connection, Location, Reporting, UeLayer};
 pub(crate) use encoded::Encoded;
 pub(crate) use gnb::{Area, Gnb, GnbSetup, Unverified};

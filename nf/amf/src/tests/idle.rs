@@ -201,6 +201,45 @@ async fn a_ue_is_paged_with_the_drx_cycle_that_it_has_negotiated() {
 }
 
 #[tokio::test]
+async fn a_gnb_gets_what_it_needs_to_keep_a_ue_in_rrc_inactive() {
+    use martlet_nas::DrxValue;
+    use martlet_ngap::NgapPduKind as Kind;
+    use martlet_ngap::ie::CoreNetworkAssistanceInformationForInactive as Information;
+    use martlet_ngap::ngap::{NGAP_PDU, PagingDRX, UEIdentityIndexValue};
+    use martlet_ran::ue::RegistrationType;
+    let core = Core::start_with(|config| config.rrc_inactive = true).await;
+    let gnb = core.gnb().await;
+    let mut messages = gnb.subscribe();
+    let mut config = manual(1);
+    config.requested_drx = Some(DrxValue::Cycle32);
+    let ue_1 = gnb.new_ue(config).unwrap();
+    ue_1.register().await.unwrap();
+    // The other one follows a new 5G-GUTI.
+    for kind in [Kind::Initiating_InitialContextSetup, Kind::Initiating_UEContextModification] {
+        let information = async {
+            loop {
+                let message = messages.recv().await.unwrap();
+                let pdu = NGAP_PDU::decode(&message).unwrap();
+                if pdu.kind() == kind {
+                    assert_eq!(pdu.check().unwrap(), []);
+                    return pdu.ie::<Information>().transpose().unwrap();
+                }
+            }
+        };
+        let information = tokio::time::timeout(Duration::from_secs(5), information).await;
+        let information = information.expect("a message").expect("assistance information");
+        let tmsi = ue_1.status().await.unwrap().guti.unwrap().tmsi();
+        let UEIdentityIndexValue::indexLength10(index) = information.ue_identity_index_value else {
+            panic!("no index of 10 bits")
+        };
+        assert_eq!((index.value(), index.len()), (u64::from(tmsi % 1024), 10));
+        assert_eq!(information.ue_specific_drx, Some(PagingDRX::v32));
+        assert_eq!(information.tai_list_for_inactive.0.len(), 1);
+        ue_1.register_as(RegistrationType::PeriodicRegistrationUpdating).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn paging_is_repeated_and_its_failure_reported_to_the_smf() {
     let core = Core::start_with(|config| {
         config.timers.t3513_ms = 50;

@@ -4,7 +4,7 @@
 //! AMF -> gNB  INITIAL CONTEXT SETUP REQUEST (K_gNB, sessions, NAS-PDU)
 //! gNB -> AMF  INITIAL CONTEXT SETUP RESPONSE or FAILURE
 //! ```
-use super::ue_context_modification;
+use super::{rrc_inactive, ue_context_modification};
 use crate::n2::downlink::{self, ContextSetup, SessionToSetUp};
 use crate::n2::uplink::{SessionOutcome, Uplink};
 use crate::procedures::registration::mobility_restrictions;
@@ -44,6 +44,7 @@ pub(crate) async fn run(
         return Err(Stop::Abandoned("no_security"));
     };
     let chain = security.next_hop(access);
+    let assistance = rrc_inactive::assistance(ue);
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let setup = ContextSetup {
         guami: ue.guami(),
@@ -52,6 +53,7 @@ pub(crate) async fn run(
         k_gnb: security.k_gnb(access),
         ambr: ue.ambr(),
         rfsp: ue.rfsp(),
+        assistance: assistance.as_ref(),
         restrictions: mobility_restrictions::for_gnb(ue),
         radio_capability: ue.capabilities.radio.as_ref(),
         sessions,
@@ -71,6 +73,7 @@ pub(crate) async fn run(
             if let Some(connection) = &mut ue.connection {
                 connection.context_is_set_up = true;
                 connection.next_hop = Some(chain);
+                connection.assistance = assistance.map(Box::new);
             }
             user_plane_activation::report(ue, &expected, outcome).await;
             Ok(())

@@ -7,6 +7,7 @@ pub(crate) mod initial_ue_message;
 pub(crate) mod n1_n2_message_transfer;
 pub(crate) mod nas_non_delivery;
 pub(crate) mod paging;
+pub(crate) mod rrc_inactive;
 pub(crate) mod service_request;
 pub(crate) mod ue_context_modification;
 pub(crate) mod ue_context_release;
