@@ -356,8 +356,8 @@ global int capture_n6(struct xdp_md *ctx, __u32 length)
 }
 
 /* Sends a decapsulated packet to the data network. The packet is at `offset`, the frame has no link
- * header yet. With a rule it is a UE's packet, which may be translated; VERDICT_ISOLATED: the UE
- * may not reach its destination. */
+ * header yet. With a rule it is a UE's packet, which may be translated, and which is lost if the
+ * UE may not reach its destination. */
 inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule,
 			     enum origin origin)
 {
@@ -371,7 +371,7 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 	if (rule) {
 		__u32 class = hop ? hop->class : class_of(flow);
 		if (unlikely(class & CLASS_DENIED) && !is_exception(ctx, offset, flow, class))
-			return VERDICT_ISOLATED;
+			return lost(DROP_N6_ISOLATION);
 	}
 	if (unlikely(!trim(ctx, offset + flow->length)))
 		return lost(DROP_N6);

@@ -4,11 +4,6 @@
 
 #include "nat.h"
 
-/* A packet of a UE to a destination that it may not reach. */
-#define VERDICT_ISOLATED 101
-/* A packet of a UE to another one, which is denied. */
-#define VERDICT_UE_TO_UE 102
-
 /* Senders that a CPU has seen last. */
 #define SENDERS 64
 TABLE(senders, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct sender, SENDERS, 0);

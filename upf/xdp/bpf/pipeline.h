@@ -119,6 +119,8 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 		verdict = into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, NULL), origin);
 	else
 		verdict = to_network(ctx, offset, flow, NULL, origin);
+	if (unlikely(verdict >= VERDICT_LOST))
+		return dropped_of(rule, verdict);
 	count(rule, flow->length);
 	return verdict;
 }
@@ -205,7 +207,7 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 		if (unlikely(other)) {
 			__u32 ue_to_ue = ue_to_ue_of(rule, other);
 			if (ue_to_ue & UE_DENY)
-				return VERDICT_UE_TO_UE;
+				return lost(DROP_UE_TO_UE);
 			if (settings.local_switching & SWITCH_UES && !(ue_to_ue & UE_HAIRPIN)) {
 				COUNT_PACKET(switched);
 				return between_ues(ctx, offset, flow, other, origin);
@@ -225,7 +227,7 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 				return lost(DROP_NAT);
 			if (settings.local_switching & LOOK_FOR_UES &&
 			    ue_to_ue_of(rule, other) & UE_DENY)
-				return VERDICT_UE_TO_UE;
+				return lost(DROP_UE_TO_UE);
 			COUNT_PACKET(switched);
 			return between_ues(ctx, offset, flow, other, origin);
 		}
@@ -326,10 +328,8 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	if (verdict >= 0)
 		return verdict;
 	verdict = from_ue(ctx, offset, tunnel, flow, rule, origin);
-	if (unlikely(verdict == VERDICT_ISOLATED))
-		return dropped_of(rule, DROP_N6_ISOLATION);
-	if (unlikely(verdict == VERDICT_UE_TO_UE))
-		return dropped_of(rule, DROP_UE_TO_UE);
+	if (unlikely(verdict >= VERDICT_LOST))
+		return dropped_of(rule, verdict);
 	count(rule, flow->length);
 	return verdict;
 }

@@ -16,7 +16,6 @@ struct lane {
 	__u64 passed;		/* passed to the kernel: not ours, or for it to answer */
 	__u64 answered;		/* answered with ICMP */
 	__u64 switched;		/* between two UEs: counted in both directions */
-	__u64 lost;		/* counted by a rule and dropped afterwards */
 	__u64 latency_sum;		/* sum of the samples in `latency`, in nanoseconds */
 	__u64 latency[LATENCY_CLASSES];
 	__u64 missed;		/* traced packets lost: the ring was full */
@@ -239,11 +238,14 @@ global int dropped_of(struct rule *rule, int reason)
 	return dropped(reason);
 }
 
-/* Drops a packet that its rule already counted. */
-global int lost(int reason)
+/* The verdict on an admitted packet that cannot be sent, plus an `enum drop`: its rule does not
+ * count the packet, and `dropped_of` drops it. */
+#define VERDICT_LOST 128
+_Static_assert(VERDICT_LOST % 32 == 0, "`dropped_of` masks the reason");
+
+inline_always int lost(int reason)
 {
-	COUNT_PACKET(lost);
-	return dropped(reason);
+	return VERDICT_LOST + reason;
 }
 
 inline_always int pass_to_kernel(void)

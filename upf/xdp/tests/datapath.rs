@@ -438,8 +438,12 @@ fn packets_above_the_limit_of_the_links_are_counted() {
         counted(0, 0);
         for (n, length) in [3499, 9000].into_iter().enumerate() {
             up(&mut rig, length);
-            counted(n as u64 + 1, n as u64 + 1);
+            counted(n as u64 + 1, 0);
         }
+        // They are no usage, but drops of the session.
+        let traffic = rig.datapath().traffic(&[1]);
+        assert_eq!((traffic[0].uplink.packets, traffic[0].uplink.bytes), (1, 3498));
+        assert_eq!(traffic[0].drops, [(DropReason::TooLong, 2)]);
         up(&mut rig, 100);
         assert_eq!(rig.receive_n6(), Some(vec![b'u'; 72]), "the long ones were not sent");
         // To the UE: the kernel fragments for `n6.mtu`, and no fragment is too long.
@@ -447,7 +451,7 @@ fn packets_above_the_limit_of_the_links_are_counted() {
         let parts: Vec<usize> =
             (0..4).filter_map(|_| rig.receive_n3()).map(|bytes| bytes.len() - 16 - 20).collect();
         assert_eq!((parts.len(), parts.iter().sum::<usize>()), (4, 5008), "{parts:?}");
-        counted(2, 2);
+        counted(2, 0);
         // Rules come first: this packet is dropped for another reason.
         session.fars.values_mut().for_each(|far| far.action = Action::Drop);
         rig.datapath().apply(&Change::to(&session)).expect("the session");
@@ -457,7 +461,7 @@ fn packets_above_the_limit_of_the_links_are_counted() {
             counters.drops(DropReason::Action).get() == 1
         });
         assert!(dropped, "the reason is not the action of the FAR");
-        counted(2, 2);
+        counted(2, 0);
         let (received, sent_or_dropped) = balance(&counters, 0);
         assert_eq!(received, sent_or_dropped, "{:?}", counters.named());
     });

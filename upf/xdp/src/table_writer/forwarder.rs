@@ -353,7 +353,6 @@ impl Forwarder {
             (&counters.passed_packets, lane.passed, seen.lane.passed),
             (&counters.answered_packets, lane.answered, seen.lane.answered),
             (&counters.switched_packets, lane.switched, seen.lane.switched),
-            (&counters.lost_packets, lane.lost, seen.lane.lost),
             (&counters.unmarked_packets, lane.unmarked, seen.lane.unmarked),
             (&counters.latency.sum, lane.latency_sum, seen.lane.latency_sum),
         ] {
