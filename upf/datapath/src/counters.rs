@@ -187,7 +187,9 @@ pub struct Counters {
     pub switched_packets: Count,
     /// Packets counted as forwarded that could not be sent; they are also counted as drops.
     pub lost_packets: Count,
-    /// GTP-U messages other than packets.
+    /// Packets of the UPF itself: Router Advertisements that no UE solicited.
+    pub originated_packets: Count,
+    /// GTP-U messages other than packets, Router Solicitations, and packets of the UPF itself.
     pub signalling_packets: Count,
     /// Uplink G-PDUs without a QFI that matched the default QoS flow.
     pub unmarked_packets: Count,
@@ -210,7 +212,7 @@ impl Counters {
     }
 
     /// All counters but drops, with their names in status and metrics.
-    pub fn named(&self) -> [(&'static str, u64); 17] {
+    pub fn named(&self) -> [(&'static str, u64); 18] {
         [
             ("uplink_packets", self.uplink_packets.get()),
             ("uplink_bytes", self.uplink_bytes.get()),
@@ -227,6 +229,7 @@ impl Counters {
             ("answered_packets", self.answered_packets.get()),
             ("switched_packets", self.switched_packets.get()),
             ("lost_packets", self.lost_packets.get()),
+            ("originated_packets", self.originated_packets.get()),
             ("signalling_packets", self.signalling_packets.get()),
             ("unmarked_packets", self.unmarked_packets.get()),
         ]

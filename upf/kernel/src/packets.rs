@@ -313,6 +313,7 @@ impl<O: Egress> Forwarder<O> {
         let Some(entry) = self.by_seid(seid) else { return };
         let mut state = lock(&entry.state);
         if state.kind == SessionKind::Ip && !state.removed {
+            self.counters.originated_packets.add(1);
             self.advertise(&entry, &mut state, Ipv6Addr::UNSPECIFIED.into(), Instant::now());
         }
     }

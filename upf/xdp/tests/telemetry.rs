@@ -10,7 +10,7 @@ use martlet_upf_datapath::conformance::{Rig, g_pdu, measure, session, udp_packet
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::telemetry::{TraceRequest, balance, summary};
 use martlet_upf_datapath::{Change, Datapath, Shaping};
-use martlet_upf_rules::{Action, BitRate};
+use martlet_upf_rules::{Action, BitRate, UeAddress};
 use martlet_upf_testing::{in_namespace, peers, rig};
 use martlet_upf_xdp::Verdict;
 use rand::rngs::StdRng;
@@ -159,6 +159,8 @@ fn a_drop_is_traced_to_its_rule() {
 /// Traffic of every kind over real links; each packet is counted once.
 fn mixed_traffic(rig: &mut impl Rig) {
     let mut first = session(rig, 1, 7, rig.ue());
+    let prefix = UeAddress::V6(0xfd45_0000_0000_0077);
+    first.pdrs.values_mut().for_each(|pdr| pdr.ue.push(prefix));
     let other = Ipv4Addr::new(10, 45, 0, 3);
     let second = session(rig, 2, 8, other);
     rig.datapath().apply(&Change::to(&first)).expect("the session");
@@ -192,6 +194,7 @@ fn mixed_traffic(rig: &mut impl Rig) {
         for port in [7000, 7001] {
             rig.send_n6(port, &[0; 200]);
         }
+        rig.datapath().advertise(1);
         match round {
             0 => {
                 let rate = BitRate { uplink: 1, downlink: 1 };
@@ -210,8 +213,14 @@ fn mixed_traffic(rig: &mut impl Rig) {
     check_sum(rig.datapath());
     let counters = rig.datapath().counters();
     for (name, value) in counters.named() {
-        if ["uplink_packets", "downlink_packets", "received_packets", "switched_packets"]
-            .contains(&name)
+        if [
+            "uplink_packets",
+            "downlink_packets",
+            "received_packets",
+            "switched_packets",
+            "originated_packets",
+        ]
+        .contains(&name)
         {
             assert!(value > 0, "{name}");
         }

@@ -220,6 +220,7 @@ fn a_ue_gets_its_prefix<R: Rig>(rig: &mut R) {
     settle(rig);
     // They are signalling, not usage.
     assert_eq!(rig.datapath().forwarded(1), [0, 0]);
+    assert_eq!(rig.datapath().counters().originated_packets.get(), 2);
 }
 
 fn echo_is_answered<R: Rig>(rig: &mut R) {

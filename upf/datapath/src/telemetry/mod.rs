@@ -72,14 +72,15 @@ pub struct TableUsage {
     pub capacity: u64,
 }
 
-/// Received packets, and packets with a known outcome: equal unless packets are in flight.
-/// `waiting` is the number of buffered packets.
+/// Packets that were received or originated, and packets with a known outcome: equal unless packets
+/// are in flight. `waiting` is the number of buffered packets.
 ///
 /// A packet that is passed from one UE to another is counted in both directions, and one that was
 /// counted as forwarded and could not leave is among the drops, too.
 pub fn balance(counters: &Counters, waiting: u64) -> (u64, u64) {
     let drops: u64 = DropReason::ALL.iter().map(|reason| counters.drops(*reason).get()).sum();
     let received = counters.received_packets.get()
+        + counters.originated_packets.get()
         + counters.switched_packets.get()
         + counters.lost_packets.get();
     let sent_or_dropped = counters.uplink_packets.get()

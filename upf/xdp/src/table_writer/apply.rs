@@ -124,7 +124,7 @@ impl Forwarder {
         if let Some(entry) = state.sessions.get_mut(&seid)
             && let Some(asked) = entry.solicited.take()
         {
-            self.answer_solicitation(entry, *asked);
+            self.answer_solicitation(entry, *asked, true);
         }
         if !fresh {
             state.retired.push_back((Instant::now(), seid));

@@ -34,7 +34,7 @@ impl Forwarder {
         let state = &mut *self.lock();
         let seid = state.by_teid.get(&teid);
         let Some(entry) = seid.and_then(|seid| state.sessions.get_mut(seid)) else { return false };
-        self.answer_solicitation(entry, asked);
+        self.answer_solicitation(entry, asked, false);
         true
     }
 
@@ -42,7 +42,8 @@ impl Forwarder {
     pub fn advertise_unsolicited(&self, seid: u64) {
         let state = &mut *self.lock();
         let Some(entry) = state.sessions.get_mut(&seid) else { return };
-        self.answer_solicitation(entry, Ipv6Addr::UNSPECIFIED.into());
+        self.counters.originated_packets.add(1);
+        self.answer_solicitation(entry, Ipv6Addr::UNSPECIFIED.into(), false);
         let notifies = |placed: &&InstalledRule| {
             let flags = self.programs.rules.read(placed.index).flags;
             placed.direction == Direction::Downlink && flags & rule_flag::RULE_NOTIFY.0 != 0
@@ -57,16 +58,23 @@ impl Forwarder {
         }
     }
 
-    /// The same to the UE of a session. While packets to it are buffered, it waits.
-    pub(super) fn answer_solicitation(&self, entry: &mut Entry, asked: IpAddr) {
+    /// The same to the UE of a session. While packets to it are buffered, it waits, and is counted
+    /// already: `waited` tells so when it is sent.
+    pub(super) fn answer_solicitation(&self, entry: &mut Entry, asked: IpAddr, waited: bool) {
         let outcome = match entry.prefix() {
             Some(prefix) => self.send_to_ue(entry, &advertisement(0, asked, prefix)),
             None => Err(DropReason::ForeignSource),
         };
         match outcome {
-            Ok(()) => self.counters.signalling_packets.add(1),
-            Err(DropReason::NoRule) if entry.buffers => entry.solicited = Some(asked.into()),
-            Err(reason) => self.counters.dropped(reason),
+            Ok(()) => self.counters.signalling_packets.add(u64::from(!waited)),
+            Err(DropReason::NoRule) if entry.buffers => {
+                entry.solicited = Some(asked.into());
+                self.counters.signalling_packets.add(u64::from(!waited));
+            }
+            Err(reason) => {
+                self.counters.lost_packets.add(u64::from(waited));
+                self.counters.dropped(reason);
+            }
         }
     }
 
