@@ -16,7 +16,7 @@ use martlet_upf_rules::{Action, PdrExtras, Prefix, UeAddress};
 use martlet_upf_testing::peers::{HOST, N3, PeersRig, UE};
 use martlet_upf_testing::rig::{SocketRig, config};
 use martlet_upf_testing::{in_namespace, run};
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -310,6 +310,41 @@ fn with_session() -> PeersRig {
     let session = session(&*rig, 1, 7, UE);
     rig.datapath().apply(&Change::to(&session)).expect("the session");
     rig
+}
+
+/// The kernel puts fragments together, and the programs do not see what is in them.
+#[test]
+fn fragmented_solicitations_have_a_limit() {
+    in_namespace(|| {
+        let mut rig = peers_rig(between_peers(XdpMode::Native));
+        let mut session = session(&*rig, 1, 7, UE);
+        let prefix = UeAddress::V6(0xfd45_0000_0000_0077);
+        session.pdrs.values_mut().for_each(|pdr| pdr.ue.push(prefix));
+        rig.datapath().apply(&Change::to(&session)).expect("the session");
+        let [own, routers] = ["fe80::2a", "ff02::2"].map(|address| {
+            let address: Ipv6Addr = address.parse().expect("an address");
+            address.octets()
+        });
+        // 1,900 bytes over a link with an MTU of 1,500.
+        let mut solicitation = vec![0x60, 0, 0, 0];
+        solicitation.extend(1860_u16.to_be_bytes());
+        solicitation.extend([58, 255]);
+        solicitation.extend([&own[..], &routers, &[133, 0]].concat());
+        solicitation.resize(1900, 0);
+        const SENT: u64 = 60;
+        (0..SENT).for_each(|_| rig.send_n3(&g_pdu(7, Some(1), &solicitation)));
+        let counters = rig.datapath().counters();
+        let outcome =
+            || (counters.signalling_packets.get(), counters.drops(DropReason::Rate).get());
+        let all = (0..300).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            let (answered, dropped) = outcome();
+            answered + dropped == SENT
+        });
+        // At most one per second after eight, unless the machine needs minutes for them.
+        let (answered, dropped) = outcome();
+        assert!(all && answered >= 8 && dropped > 0, "{answered} answered, {dropped} dropped");
+    });
 }
 
 /// A socket of the host that sets DF or not.

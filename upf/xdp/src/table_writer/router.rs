@@ -9,13 +9,50 @@ use martlet_upf_datapath::Event;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_kernel::router::advertisement;
 use martlet_upf_rules::{Direction, UeAddress};
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
 
 /// The flags with which a rule does not send.
 const NO_SEND_FLAGS: u32 = rule_flag::RULE_DROP.0
     | rule_flag::RULE_BUFFER.0
     | rule_flag::RULE_GATE.0
     | rule_flag::RULE_QUOTA.0;
+
+/// Router Solicitations of a UE that are answered at once: twice those of the programs, which may
+/// arrive late and together.
+const SOLICITATIONS: u32 = 8;
+/// The interval of further ones.
+const SOLICITATION_INTERVAL: Duration = Duration::from_secs(1);
+/// Tunnels whose solicitations are counted; `solicitations` of the programs has as many.
+const TUNNELS: usize = 4096;
+
+/// Limits the Router Solicitations of each UE that are answered, as `solicitation_bucket_of` of the
+/// programs does. These do not see the ones that arrive in fragments.
+#[derive(Default)]
+pub(super) struct Solicitations {
+    /// By the UE's tunnel: when as many as at first may be answered at once again.
+    full_at: HashMap<u32, Instant>,
+}
+
+impl Solicitations {
+    /// Whether one that arrives in a tunnel is answered. If so, it is counted.
+    pub fn allow(&mut self, teid: u32, now: Instant) -> bool {
+        if self.full_at.len() >= TUNNELS && !self.full_at.contains_key(&teid) {
+            self.full_at.retain(|_, full_at| *full_at > now);
+            if self.full_at.len() >= TUNNELS {
+                self.full_at.clear();
+            }
+        }
+        let full_at = self.full_at.entry(teid).or_insert(now);
+        let next = now.max(*full_at) + SOLICITATION_INTERVAL;
+        let allowed = next - now <= SOLICITATION_INTERVAL * SOLICITATIONS;
+        if allowed {
+            *full_at = next;
+        }
+        allowed
+    }
+}
 
 impl Entry {
     /// The session's IPv6 prefix: the upper half of its addresses.
@@ -104,5 +141,26 @@ impl Forwarder {
             tracing::debug!(%peer, %error, "a router advertisement was not sent");
             DropReason::N3
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ue_is_answered_once_per_second_after_a_burst() {
+        let (mut solicitations, start) = (Solicitations::default(), Instant::now());
+        let mut answered = |teid, now| (0..20).filter(|_| solicitations.allow(teid, now)).count();
+        assert_eq!(answered(1, start), 8);
+        assert_eq!(answered(2, start), 8, "of another UE");
+        assert_eq!(answered(1, start + Duration::from_millis(999)), 0);
+        assert_eq!(answered(1, start + Duration::from_secs(3)), 3);
+        assert_eq!(answered(1, start + Duration::from_secs(60)), 8);
+        // The table has a bound, beyond which all are forgotten.
+        for teid in 0..TUNNELS as u32 + 10 {
+            assert!(solicitations.allow(teid + 10, start + Duration::from_secs(60)));
+        }
+        assert!(solicitations.full_at.len() <= TUNNELS);
     }
 }

@@ -1,5 +1,6 @@
 //! GTP-U in user space: signalling, unknown tunnels, and reassembled packets.
 use super::Forwarder;
+use super::router::Solicitations;
 use crate::loader::{LINK_MAC, Program};
 use martlet_gtpu::{
     DecodeError, GPdu, Message, decode, error_indication, supported_extension_headers,
@@ -17,6 +18,7 @@ use std::time::Instant;
 /// The receivers of the socket's datagrams.
 pub(super) struct Socket {
     pub response_limiter: PeerLimiter,
+    pub solicitations: Solicitations,
     pub frame: Vec<u8>,
     pub out: Vec<u8>,
 }
@@ -75,9 +77,14 @@ impl Socket {
         if let Some(asked) =
             Flow::of(pdu.payload).filter(|flow| router::is_solicitation(pdu.payload, flow))
             && matches!(sender, Some((_, Sender::Accepted)))
-            && forwarder.advertise(pdu.teid, asked.source)
         {
-            return;
+            // The programs limited those that were not fragmented.
+            if !self.solicitations.allow(pdu.teid, now) {
+                return forwarder.counters.dropped(DropReason::Rate);
+            }
+            if forwarder.advertise(pdu.teid, asked.source) {
+                return;
+            }
         }
         if let Some((seid, sender)) = sender {
             let datagram = whole.to_vec();

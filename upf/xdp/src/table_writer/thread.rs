@@ -1,6 +1,7 @@
 //! The thread of user space: events of the programs, and datagrams of the socket.
 use super::controller::Controller;
 use super::non_ip::NonIpRules;
+use super::router::Solicitations;
 use super::socket::Socket;
 use super::{Forwarder, lock};
 use martlet_upf_datapath::OpenError;
@@ -75,7 +76,8 @@ fn serve(
         reported_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
     let total = forwarder.limits.error_indications_per_second;
     let response_limiter = PeerLimiter::per_second(total, forwarder.responses_per_peer);
-    let mut socket = Socket { response_limiter, frame: Vec::new(), out: Vec::new() };
+    let solicitations = Solicitations::default();
+    let mut socket = Socket { response_limiter, solicitations, frame: Vec::new(), out: Vec::new() };
     let mut batch = Batch::default();
     let mut looked_up = Instant::now();
     loop {

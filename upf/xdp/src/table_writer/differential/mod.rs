@@ -6,6 +6,7 @@ mod frames;
 mod reports;
 mod tap;
 
+use super::router::Solicitations;
 use super::socket::Socket;
 use super::state::Waiting;
 use super::{XdpDatapath, lock};
@@ -152,7 +153,8 @@ impl Pair {
         let kernel = Bench::configured(&config, perimeter);
         let (xdp, ports) = (Arc::new(Mutex::new(xdp)), [port("n3a"), port("n6a")]);
         let response_limiter = PeerLimiter::per_second(1000, 1000);
-        let socket = Socket { response_limiter, frame: Vec::new(), out: Vec::new() };
+        let solicitations = Solicitations::default();
+        let socket = Socket { response_limiter, solicitations, frame: Vec::new(), out: Vec::new() };
         Pair { kernel, xdp, signals, ports, tap, config, socket, on_board: [0; 2] }
     }
 
