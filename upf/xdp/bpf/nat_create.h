@@ -4,8 +4,9 @@
 
 #include "nat_flows.h"
 
-/* Ports tried for a new binding. */
-#define NAT_TRIES 64
+/* Ports tried for a new binding, and how many of them are of the CPU's own slice. */
+#define NAT_TRIES 96
+#define NAT_TRIES_OWN 32
 
 inline_always int nat_has_ports(__u8 protocol)
 {
@@ -15,18 +16,30 @@ inline_always int nat_has_ports(__u8 protocol)
 struct nat_search {
 	struct nat_end end;
 	struct nat_binding binding;
-	__u32 tried;
+	__u32 slice;		/* first port of the CPU's slice */
 	__u32 found;
 };
 
-/* Tries one port: first the UE's own, then random ones. For UDP the parity is preserved (RFC 4787,
- * REQ-4). */
+/* First port of this CPU's slice. CPUs that draw from slices of their own do not collide. */
+inline_always __u32 nat_slice(void)
+{
+	__u32 slices = settings.nat.slices, n = slices > 1 ? bpf_get_smp_processor_id() % slices : 0;
+
+	return settings.nat.first_port + n * settings.nat.slice_ports;
+}
+
+/* Tries one port: first the UE's own, then random ones of the CPU's slice, at last random ones of
+ * all slices. For UDP the parity is preserved (RFC 4787, REQ-4). */
 static long nat_try(__u32 i, struct nat_search *search)
 {
 	__u32 first = settings.nat.first_port, ports = settings.nat.ports,
 	      own = bpf_ntohs(search->binding.port);
 	__u32 port = own;
 	if (i || own < first || own >= first + ports) {
+		if (i < NAT_TRIES_OWN) {
+			first = search->slice;
+			ports = settings.nat.slice_ports;
+		}
 		port = first + (__u32)(((__u64)bpf_get_prandom_u32() * ports) >> 32);
 		if (search->end.protocol == IPPROTO_UDP)
 			port = (port & ~1u) | (own & 1);
@@ -60,6 +73,7 @@ global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 sessio
 			     .port = key->near_port,
 			     .session = session,
 			     .incarnation = incarnation },
+		.slice = nat_slice(),
 	};
 	if (known) {
 		/* The previous session of this address: this one inherits its port. */

@@ -461,6 +461,9 @@ struct nat_settings {
 	__u32 flows_per_ue;
 	__u32 first_port;
 	__u32 ports;
+	/* Each CPU has a slice of the ports; CPUs share slices where ports are few. */
+	__u32 slices;
+	__u32 slice_ports;	/* even, unless there is one slice */
 	__u32 full_cone;
 	__u32 tcp;
 	__u32 tcp_transitory;

@@ -12,6 +12,9 @@ use martlet_upf_datapath::Datapath;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_rules::RuleLimits;
 use martlet_upf_xdp::Verdict;
+use nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
+use nix::unistd::Pid;
+use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -220,6 +223,36 @@ fn a_port_keeps_its_public_port_which_is_unique() {
                 down(&bench, &unknown_peer),
                 (Verdict::Pass, ethernet(bench.n6.own, bench.n6.peer, 0x0800, &unknown_peer))
             );
+        },
+    );
+}
+
+#[test]
+fn each_cpu_has_ports_of_its_own_until_they_are_used_up() {
+    each(
+        |config| {
+            (config.xdp.nat.first_port, config.xdp.nat.last_port) = (1024, 1279);
+            (config.xdp.nat.flows, config.xdp.nat.flows_per_ue) = (512, 256);
+        },
+        |bench| {
+            // 256 ports are four slices at most.
+            let slices = libbpf_rs::num_possible_cpus().expect("CPUs").min(4) as u16;
+            let width = (256 / slices) & !1;
+            let cpu = sched_getcpu().expect("the CPU");
+            let mut only = CpuSet::new();
+            only.set(cpu).expect("a CPU");
+            sched_setaffinity(Pid::from_raw(0), &only).expect("the thread stays there");
+            let first = 1024 + (cpu % usize::from(slices)) as u16 * width;
+            let own = first..first + width;
+            let public = |near: u16| port(&out(&bench, &tcp((UE, near), (HOST, 7000), SYN, b"")));
+            let ports: Vec<u16> = (2000..2160).map(public).collect();
+            assert!(ports[..32].iter().all(|port| own.contains(port)), "{own:?}: {ports:?}");
+            // The rest is of other slices, where the own one has fewer ports.
+            assert!(ports.iter().all(|port| (1024..1280).contains(port)), "{ports:?}");
+            assert_eq!(ports.iter().collect::<HashSet<_>>().len(), 160, "{ports:?}");
+            // A free port of the UE itself is preserved, of whichever slice.
+            let near = (1024..1280).find(|near| !ports.contains(near)).expect("a free port");
+            assert_eq!(public(near), near);
         },
     );
 }

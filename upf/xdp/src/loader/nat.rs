@@ -43,6 +43,18 @@ const LONGEST: u32 = 1 << 30;
 /// As `bpf/structs.h` has it.
 pub(crate) const ADDRESSES: usize = 8;
 
+/// Fewest ports of a slice: CPUs share slices where each would have less.
+const SLICE_PORTS: u32 = 64;
+
+/// Number of slices of a range of ports, and ports in each: an even number, since UDP ports keep
+/// their parity. A rest of the range is in no slice.
+fn slices(ports: u32, cpus: u32) -> (u32, u32) {
+    match cpus.min(ports / SLICE_PORTS) {
+        0 | 1 => (1, ports),
+        slices => (slices, (ports / slices) & !1),
+    }
+}
+
 /// Settings for up to 8 public addresses; without any there is no translation.
 pub fn nat_settings(
     addresses: &[Ipv4Addr],
@@ -56,13 +68,18 @@ pub fn nat_settings(
     let shortest =
         [times.tcp, times.tcp_transitory, times.udp, times.udp_unanswered, times.icmp, times.other];
     let shortest = shortest.into_iter().map(ticks).min().unwrap_or(0);
+    let range = u32::from(ports.1.saturating_sub(ports.0)) + 1;
+    let cpus = libbpf_rs::num_possible_cpus().map_or(1, |cpus| cpus as u32);
+    let (slices, slice_ports) = slices(range, cpus);
     let mut settings = types::nat_settings {
         seed,
         addresses: addresses.len().min(ADDRESSES) as u32,
         low: addresses.iter().map(|address| address.to_bits()).min().unwrap_or(u32::MAX),
         high: addresses.iter().map(|address| address.to_bits()).max().unwrap_or(0),
         first_port: ports.0.into(),
-        ports: u32::from(ports.1.saturating_sub(ports.0)) + 1,
+        ports: range,
+        slices,
+        slice_ports,
         tcp: ticks(times.tcp),
         tcp_transitory: ticks(times.tcp_transitory),
         udp: ticks(times.udp),
@@ -242,6 +259,24 @@ impl Programs {
         }
         if leads_to(&self.nat.of_ue, &ue, &public) {
             let _ = self.nat.of_ue.delete(bytes(&ue));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_within_the_ports_and_as_many_as_cpus() {
+        assert_eq!(slices(31_744, 1), (1, 31_744));
+        assert_eq!(slices(31_744, 4), (4, 7936));
+        assert_eq!(slices(31_743, 3), (3, 10_580));
+        assert_eq!(slices(256, 128), (4, 64));
+        assert_eq!(slices(2, 128), (1, 2));
+        for (ports, cpus) in (1..65_536).step_by(97).zip((1..1024).cycle()) {
+            let (slices, each) = slices(ports, cpus);
+            assert!(slices <= cpus && slices * each <= ports && each > 0, "{ports}, {cpus}");
         }
     }
 }
