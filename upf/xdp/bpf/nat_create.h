@@ -101,6 +101,37 @@ global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 sessio
 	return 1;
 }
 
+/* Restores the binding of a new flow if user space removed it meanwhile, as that of the last flow.
+ * User space looks for new flows after the removal, so that one of both finds out. */
+global int nat_keep(struct nat_key *key, struct nat_binding *bound)
+{
+	if (!key || !bound)
+		return 0;
+	struct nat_end near = { .address = key->near,
+				.port = key->near_port,
+				.protocol = nat_protocol(key->kind) };
+	struct nat_end far = { .address = bound->address,
+			       .port = bound->port,
+			       .protocol = near.protocol };
+	struct nat_binding *found = bpf_map_lookup_elem(&nat_of_public, &far);
+	if (!found) {
+		struct nat_binding inward = { .address = near.address,
+					      .port = near.port,
+					      .session = bound->session,
+					      .incarnation = bound->incarnation };
+		if (bpf_map_update_elem(&nat_of_public, &far, &inward, BPF_NOEXIST))
+			return 0;
+	} else if (found->address != near.address || found->port != near.port) {
+		/* Another UE has the public end now. */
+		return 0;
+	}
+	if (!bpf_map_lookup_elem(&nat_of_ue, &near)) {
+		struct nat_binding outward = *bound;
+		bpf_map_update_elem(&nat_of_ue, &near, &outward, BPF_NOEXIST);
+	}
+	return 1;
+}
+
 /* Claims an entry if it is free. */
 inline_always int nat_claim(__u32 index)
 {
@@ -265,8 +296,11 @@ global __u32 nat_create(struct nat_key *out, __u32 session, __u32 incarnation)
 		.incarnation = incarnation,
 	};
 	__u32 index = NONE;
-	if (!nat_has_ports(nat_protocol(out->kind)) || nat_bind(out, &bound, session, incarnation))
+	int has_ports = nat_has_ports(nat_protocol(out->kind));
+	if (!has_ports || nat_bind(out, &bound, session, incarnation))
 		index = nat_insert(out, &bound);
+	if (index && has_ports)
+		nat_keep(out, &bound);
 	if (!index) {
 		nat_uncount(session);
 		index = nat_find_slow(out);
@@ -299,7 +333,9 @@ global __u32 nat_accept(struct nat_key *in)
 		.session = found->session,
 		.incarnation = found->incarnation,
 	};
-	if (!nat_insert(&out, &bound))
+	if (nat_insert(&out, &bound))
+		nat_keep(&out, &bound);
+	else
 		nat_uncount(bound.session);
 	return nat_find_slow(in);
 }

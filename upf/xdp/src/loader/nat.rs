@@ -151,6 +151,25 @@ fn bytes<T: Copy>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
+impl NatFlow {
+    /// Both ends of its binding: the UE's and the public one.
+    fn ends(&self) -> [types::nat_end; 2] {
+        [self.ue, self.public].map(|(address, port)| types::nat_end {
+            address,
+            port,
+            protocol: self.protocol,
+            unused: 0,
+        })
+    }
+}
+
+/// Whether the binding of an end is to another one.
+fn leads_to(table: &MapHandle, from: &types::nat_end, to: &types::nat_end) -> bool {
+    let found = table.lookup(bytes(from), MapFlags::ANY).ok().flatten();
+    // Address and port come first.
+    found.is_some_and(|found| found.get(..6) == bytes(to).get(..6))
+}
+
 impl Programs {
     /// All flow slots that may be in use: those of blocks with any allocated.
     pub fn nat_find_l4(&self) -> impl Iterator<Item = u32> + '_ {
@@ -246,19 +265,33 @@ impl Programs {
 
     /// Removes the binding of a flow if it still belongs to the flow's UE.
     pub fn forget_nat_binding(&self, flow: &NatFlow) {
-        let end =
-            |(address, port)| types::nat_end { address, port, protocol: flow.protocol, unused: 0 };
-        let (ue, public) = (end(flow.ue), end(flow.public));
-        let leads_to = |table: &MapHandle, from: &types::nat_end, to: &types::nat_end| {
-            let found = table.lookup(bytes(from), MapFlags::ANY).ok().flatten();
-            // Address and port come first.
-            found.is_some_and(|found| found.get(..6) == bytes(to).get(..6))
-        };
+        let [ue, public] = flow.ends();
         if leads_to(&self.nat.of_public, &public, &ue) {
             let _ = self.nat.of_public.delete(bytes(&public));
         }
         if leads_to(&self.nat.of_ue, &ue, &public) {
             let _ = self.nat.of_ue.delete(bytes(&ue));
+        }
+    }
+
+    /// Restores the binding of a flow, unless another UE has its public end now; as `nat_keep` of
+    /// the programs.
+    pub fn keep_nat_binding(&self, flow: &NatFlow) {
+        let [ue, public] = flow.ends();
+        let to = |end: &types::nat_end| types::nat_binding {
+            address: end.address,
+            port: end.port,
+            session: flow.session,
+            incarnation: flow.incarnation,
+            ..Default::default()
+        };
+        // Either may exist.
+        let add = |table: &MapHandle, from: &types::nat_end, to: &types::nat_binding| {
+            let _ = table.update(bytes(from), bytes(to), MapFlags::NO_EXIST);
+        };
+        add(&self.nat.of_public, &public, &to(&ue));
+        if leads_to(&self.nat.of_public, &public, &ue) {
+            add(&self.nat.of_ue, &ue, &to(&public));
         }
     }
 }

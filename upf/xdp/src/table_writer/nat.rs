@@ -1,7 +1,7 @@
 //! Removal of NAT flows that expired or whose session ended.
 use super::Forwarder;
 use crate::loader::{NatFlow, Programs, types};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 /// Time after which no program uses a removed flow any more.
@@ -9,6 +9,11 @@ const GRACE_PERIOD: Duration = Duration::from_millis(100);
 
 /// The address of a binding: public address and port, protocol.
 type Public = (u32, u16, u8);
+
+/// The public end of a flow.
+fn public_of(flow: &NatFlow) -> Public {
+    (flow.public.0, flow.public.1, flow.protocol)
+}
 
 /// User space's state of translated flows.
 #[derive(Default)]
@@ -52,14 +57,13 @@ impl Flows {
         let mut ending = Vec::new();
         for slot in programs.nat_find_l4() {
             let Some(flow) = programs.nat_flow(slot) else { continue };
-            let public = (flow.public.0, flow.public.1, flow.protocol);
             let (word, bit) = (slot as usize / 64, 1 << (slot % 64));
             if self.seen.len() <= word {
                 self.seen.resize(word + 1, 0);
             }
             if self.seen[word] & bit == 0 {
                 self.seen[word] |= bit;
-                *self.bindings.entry(public).or_default() += 1;
+                *self.bindings.entry(public_of(&flow)).or_default() += 1;
             }
             if end_of(&flow).1 {
                 ending.push(slot);
@@ -67,6 +71,7 @@ impl Flows {
                 self.alive += 1;
             }
         }
+        let mut forgotten = HashSet::new();
         for slot in ending {
             let Some(flow) = programs.nat_flow(slot) else { continue };
             let (counted, ends) = end_of(&flow);
@@ -77,13 +82,32 @@ impl Flows {
             }
             programs.forget_nat_flow(&flow, counted);
             self.seen[slot as usize / 64] &= !(1 << (slot % 64));
-            let public = (flow.public.0, flow.public.1, flow.protocol);
+            let public = public_of(&flow);
             self.resting.extend(flow.rule_slots.map(|slot| (now, slot)));
             let left = self.bindings.entry(public).or_default();
             *left = left.saturating_sub(1);
             if *left == 0 {
                 self.bindings.remove(&public);
                 programs.forget_nat_binding(&flow);
+                forgotten.insert(public);
+            }
+        }
+        if !forgotten.is_empty() {
+            self.keep_bindings(programs, &forgotten);
+        }
+    }
+
+    /// Restores the bindings of flows that began since flows were counted. Programs check the
+    /// binding after they have inserted a flow, so that none is missed.
+    fn keep_bindings(&self, programs: &Programs, forgotten: &HashSet<Public>) {
+        let is_seen = |slot: u32| {
+            self.seen.get(slot as usize / 64).is_some_and(|word| word & (1 << (slot % 64)) != 0)
+        };
+        for slot in programs.nat_find_l4().filter(|slot| !is_seen(*slot)) {
+            if let Some(flow) = programs.nat_flow(slot)
+                && forgotten.contains(&public_of(&flow))
+            {
+                programs.keep_nat_binding(&flow);
             }
         }
     }
@@ -109,6 +133,7 @@ impl Forwarder {
 mod tests {
     use super::super::XdpDatapath;
     use crate::loader::Verdict;
+    use libbpf_rs::MapCore;
     use martlet_upf_config::{DatapathChoice, N6Mode, UpfConfig};
     use martlet_upf_datapath::conformance::{g_pdu, session, udp_packet};
     use martlet_upf_datapath::random::{GNB, HOST, N3, from_network, outer};
@@ -117,6 +142,7 @@ mod tests {
     use martlet_upf_rules::Tunnel;
     use martlet_upf_testing::{in_namespace, run};
     use nix::net::if_::if_nametoindex;
+    use std::cell::Cell;
     use std::net::Ipv4Addr;
 
     const PUBLIC: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
@@ -178,8 +204,25 @@ mod tests {
             let later = now + u64::from(nat.udp_unanswered + (4 << nat.epoch_shift));
             state.flows.sweep(&forwarder.programs, nat, later, |_, _| true);
             assert_eq!(state.flows.alive as usize, ports.len());
-            for port in ports {
+            for port in ports.clone() {
                 assert!(passes(n6, &down(7777, port)), "port {port}: any host reaches it");
+            }
+            // All flows end, and each port gets another one after they are counted.
+            let (counted, calls) = (2 * ports.len(), Cell::new(0));
+            let much_later = later + u64::from(nat.udp);
+            state.flows.sweep(&forwarder.programs, nat, much_later, |_, _| {
+                if calls.replace(calls.get() + 1) == counted {
+                    for port in ports.clone() {
+                        assert!(passes(n3, &up(port, 7002)), "port {port}: the new flow");
+                    }
+                }
+                true
+            });
+            assert_eq!((calls.get(), state.flows.alive), (2 * counted, 0));
+            let nat = &forwarder.programs.nat;
+            assert_eq!([&nat.of_ue, &nat.of_public].map(|table| table.keys().count()), [16; 2]);
+            for port in ports {
+                assert!(passes(n6, &down(7778, port)), "port {port}: any host reaches it again");
             }
         });
     }
