@@ -1,4 +1,5 @@
 //! Interfaces set up through rtnetlink (RFC 3549), in the network namespace of the calling thread.
+use martlet_upf_rules::Prefix;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
     socket,
@@ -228,6 +229,73 @@ impl Netlink {
         self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)
     }
 
+    /// The addresses of an interface, with the lengths of their prefixes.
+    pub fn addresses(&self, index: u32) -> io::Result<Vec<(IpAddr, u8)>> {
+        const GET_ADDRESS: u16 = 22;
+        let of_interface = |message: &Vec<u8>| {
+            // struct ifaddrmsg: family, prefix length, flags, scope, index.
+            let (&[_, prefix, _, _, a, b, c, d], rest) = message.split_first_chunk::<8>()?;
+            let find = |kind| attributes(rest).find(|(other, _)| *other == kind);
+            let (_, address) = find(libc::IFA_LOCAL).or_else(|| find(libc::IFA_ADDRESS))?;
+            let is_here = u32::from_ne_bytes([a, b, c, d]) == index;
+            is_here.then_some((address_of(address)?, prefix))
+        };
+        Ok(self.dump(GET_ADDRESS, &[0; 8])?.iter().filter_map(of_interface).collect())
+    }
+
+    /// Removes an address of an interface.
+    pub fn remove_address(&self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
+        const DELETE_ADDRESS: u16 = 21;
+        let (family, bytes) = family_of(address);
+        let mut body = vec![family, prefix, 0, 0];
+        body.extend(index.to_ne_bytes());
+        attribute(&mut body, libc::IFA_LOCAL, &bytes);
+        attribute(&mut body, libc::IFA_ADDRESS, &bytes);
+        self.request(DELETE_ADDRESS, 0, &body)
+    }
+
+    /// The static routes of an interface in the main table: their networks and metrics.
+    pub fn routes(&self, index: u32) -> io::Result<Vec<(Prefix, u32)>> {
+        const GET_ROUTE: u16 = 26;
+        let of_interface = |message: &Vec<u8>| {
+            // struct rtmsg: family, lengths of the networks, TOS, table, protocol, scope, type,
+            // flags.
+            let (&[family, length, _, _, table, protocol, _, kind, ..], rest) =
+                message.split_first_chunk::<12>()?;
+            let find = |kind| attributes(rest).find(|(other, _)| *other == kind);
+            let number = |kind| {
+                let (_, value) = find(kind)?;
+                value.try_into().ok().map(u32::from_ne_bytes)
+            };
+            let network = match find(libc::RTA_DST) {
+                Some((_, network)) => address_of(network)?,
+                None if i32::from(family) == libc::AF_INET => Ipv4Addr::UNSPECIFIED.into(),
+                None => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            let is_here = number(libc::RTA_OIF) == Some(index)
+                && family_of(network).0 == family
+                && (table, protocol, kind)
+                    == (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RTN_UNICAST);
+            let metric = number(libc::RTA_PRIORITY).unwrap_or(0);
+            is_here.then_some((Prefix { network, length }, metric))
+        };
+        Ok(self.dump(GET_ROUTE, &[0; 12])?.iter().filter_map(of_interface).collect())
+    }
+
+    /// Removes a static route of an interface, of any scope.
+    pub fn remove_route(&self, index: u32, route: Prefix, metric: u32) -> io::Result<()> {
+        const DELETE_ROUTE: u16 = 25;
+        let (family, bytes) = family_of(route.network);
+        let (table, protocol, scope) =
+            (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_NOWHERE);
+        let mut body = vec![family, route.length, 0, 0, table, protocol, scope, libc::RTN_UNICAST];
+        body.extend([0; 4]);
+        attribute(&mut body, libc::RTA_DST, &bytes);
+        attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
+        attribute(&mut body, libc::RTA_PRIORITY, &metric.to_ne_bytes());
+        self.request(DELETE_ROUTE, 0, &body)
+    }
+
     /// The link address of a neighbour, if the kernel has resolved it.
     pub fn neighbour(&self, index: u32, address: Ipv6Addr) -> io::Result<Option<[u8; 6]>> {
         const GET_NEIGHBOUR: u16 = 30;
@@ -274,7 +342,40 @@ impl Netlink {
         }
     }
 
+    /// Requests all objects of a kind. Returns their messages, without headers.
+    fn dump(&self, kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        const REQUEST_ALL: u16 = 0x01 | 0x300;
+        const DONE: u16 = 3;
+        self.transmit(kind, REQUEST_ALL, body)?;
+        let (mut all, mut answer) = (Vec::new(), vec![0; 32 << 10]);
+        loop {
+            let length = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+            let mut rest = answer.get(..length).unwrap_or_default();
+            if rest.is_empty() {
+                return Err(no_answer());
+            }
+            while let [a, b, c, d, ..] = *rest {
+                let length = u32::from_ne_bytes([a, b, c, d]) as usize;
+                let message = rest.get(HEADER..length).ok_or_else(no_answer)?;
+                match kind_of(rest) {
+                    Some(DONE) => return Ok(all),
+                    Some(ERROR) => return Err(no_answer()),
+                    _ => all.push(message.to_vec()),
+                }
+                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            }
+        }
+    }
+
     fn exchange(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+        self.transmit(kind, flags, body)?;
+        let mut answer = vec![0; 4096];
+        let length = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        answer.truncate(length);
+        Ok(answer)
+    }
+
+    fn transmit(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         let length = (HEADER + body.len()) as u32;
         let mut message = Vec::with_capacity(HEADER + body.len());
         message.extend(length.to_ne_bytes());
@@ -283,11 +384,33 @@ impl Netlink {
         message.extend([0; 8]);
         message.extend(body);
         send(self.0.as_raw_fd(), &message, MsgFlags::empty())?;
-        let mut answer = vec![0; 4096];
-        let length = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        answer.truncate(length);
-        Ok(answer)
+        Ok(())
     }
+}
+
+/// The family of an address, and its bytes.
+fn family_of(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(ip) => (libc::AF_INET as u8, ip.octets().to_vec()),
+        IpAddr::V6(ip) => (libc::AF_INET6 as u8, ip.octets().to_vec()),
+    }
+}
+
+/// The address with these bytes.
+fn address_of(bytes: &[u8]) -> Option<IpAddr> {
+    let four = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    four.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
+}
+
+/// The attributes of a message: types and values.
+fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let [a, b, c, d, ..] = *rest else { return None };
+        let length = usize::from(u16::from_ne_bytes([a, b]));
+        let value = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((u16::from_ne_bytes([c, d]), value))
+    })
 }
 
 fn kind_of(answer: &[u8]) -> Option<u16> {

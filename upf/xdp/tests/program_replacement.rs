@@ -7,9 +7,9 @@ use martlet_upf_config::{DatapathChoice, XdpMode};
 use martlet_upf_datapath::conformance::{Rig, g_pdu, session, udp_packet};
 use martlet_upf_datapath::{Change, Datapath};
 use martlet_upf_rules::Session;
-use martlet_upf_testing::in_namespace;
 use martlet_upf_testing::peers::{GNB, HOST, N3, PeersRig, UE};
 use martlet_upf_testing::rig::config;
+use martlet_upf_testing::{in_namespace, run};
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -230,6 +230,17 @@ fn has_program(interface: &str) -> bool {
     String::from_utf8_lossy(&shown.stdout).contains("xdp")
 }
 
+/// Whether `ip` shows a text for the link with the kernel.
+fn shows(object: &str, text: &str) -> bool {
+    let shown =
+        Command::new("ip").args([object, "show", "dev", "martlet-n6"]).output().expect("ip runs");
+    String::from_utf8_lossy(&shown.stdout).contains(text)
+}
+
+fn has_route(network: &str) -> bool {
+    shows("route", network)
+}
+
 #[test]
 fn programs_of_a_killed_process_are_taken_over() {
     in_namespace(|| {
@@ -245,6 +256,11 @@ fn programs_of_a_killed_process_are_taken_over() {
         child.wait().expect("gone");
         assert!(has_program("n3a") && has_program("n6a"), "they stay");
         std::thread::sleep(Duration::from_millis(300));
+        // It had another pool, with another session that had a framed route.
+        let device = "dev martlet-n6";
+        run("ip", &format!("addr add 10.77.0.1/16 {device} noprefixroute"));
+        run("ip", &format!("route add 10.77.0.0/16 {device} proto static src 10.77.0.1"));
+        run("ip", &format!("route add 10.99.0.0/24 {device} proto static metric 1000000"));
         let mut config = between_peers();
         config.xdp.pin = Some(pin.clone());
         let (mut datapath, _signals) = open_datapath(&config).expect("the next process takes over");
@@ -254,6 +270,8 @@ fn programs_of_a_killed_process_are_taken_over() {
             0,
             "the previous programs forward packets"
         );
+        let former = ["10.77.0.0/16", "10.99.0.0/24"];
+        assert!(former.into_iter().all(has_route), "their routes stay");
         // The SMF restores its session.
         datapath.apply(&Change::to(&of_the_ue())).expect("the session");
         let start = Instant::now();
@@ -268,6 +286,12 @@ fn programs_of_a_killed_process_are_taken_over() {
         }
         std::thread::sleep(Duration::from_millis(200));
         check_no_loss(stream.end());
+        let removed = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            !former.into_iter().any(has_route) && !shows("addr", "inet 10.77.0.1/16")
+        });
+        assert!(removed, "the former routes and addresses are not removed");
+        assert!(has_route("10.45.0.0/16") && shows("addr", "inet 10.45.0.1/16"));
         drop(datapath);
         assert!(!has_program("n3a") && !has_program("n6a"), "a graceful end removes the programs");
         assert_eq!(std::fs::read_dir(&pin).expect("the folder").count(), 0);

@@ -85,6 +85,11 @@ impl Controller {
         }
     }
 
+    /// Whether no programs of an earlier process are attached.
+    pub fn is_alone(&self) -> bool {
+        lock(&self.waiting).is_none()
+    }
+
     /// Replaces the programs of an earlier process once the sessions are restored; call it
     /// periodically. Retries after errors.
     pub fn take_over(&self, programs: &Programs) {

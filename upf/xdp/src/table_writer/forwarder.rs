@@ -1,5 +1,6 @@
 //! The state of the datapath, its counters and status.
 use super::compile::{KeyTable, Limit};
+use super::link::Left;
 use super::packet_socket::PacketSocket;
 use super::ring::Ring;
 use super::state::State;
@@ -35,6 +36,7 @@ pub(super) struct Opened {
     /// The network namespace, the kernel's end of the link, and the MTU of packets to UEs, if there
     /// is a data network.
     pub(super) n6: Option<(Option<String>, u32, u32)>,
+    pub(super) left: Left,
     pub(super) perimeter: Arc<Perimeter>,
     /// Until this time, unknown tunnels may belong to sessions that are not restored yet.
     pub(super) suppress_errors_until: Option<Instant>,
@@ -60,6 +62,7 @@ impl Forwarder {
             frames: opened.frames,
             inner: opened.inner,
             n6: opened.n6,
+            left: Mutex::new(opened.left),
             non_ip: OnceLock::new(),
             perimeter: opened.perimeter,
             written: Mutex::default(),

@@ -6,15 +6,25 @@ use martlet_upf_config::{N6Mode, Pool, UpfConfig};
 use martlet_upf_datapath::{InterfaceError, OpenError};
 use martlet_upf_kernel::n6::{forward, forward6, without_redirects};
 use martlet_upf_kernel::netlink::Netlink;
+use martlet_upf_rules::Prefix;
 use nix::net::if_::if_nametoindex;
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 /// MTU of both ends: the largest that XDP supports on all interfaces, `LINK_MTU` of the programs.
 /// UEs' packets are smaller: see n6.mtu.
 pub(super) const LARGEST: u32 = 3498;
+
+/// Addresses and routes of a kept pair that an earlier process has set, and this one has not.
+#[derive(Default)]
+pub(super) struct Left {
+    /// Addresses with the lengths of their prefixes: of former pools, and former public ones.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Networks and metrics: of former pools, and framed routes.
+    pub routes: Vec<(Prefix, u32)>,
+}
 
 /// The link, removed on drop.
 pub(super) struct Link {
@@ -24,6 +34,8 @@ pub(super) struct Link {
     pub inner: u32,
     /// For each network instance: the kernel's end, and the programs' end.
     pub network_instances: Vec<(u32, u32)>,
+    /// What is left of an earlier process.
+    pub left: Left,
     /// The claim of the name, held while this is bound.
     _name: Socket,
 }
@@ -48,17 +60,24 @@ impl Link {
         let failed = |what: &str, error: io::Error| InterfaceError::setting(what, &outer, error);
         let name = own(&outer)?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
-        create(config, &netlink, &outer, &inner)?;
+        let is_reused = create(config, &netlink, &outer, &inner)?;
         let index =
             |name: &str| if_nametoindex(name).map_err(|error| failed("the index", error.into()));
         let mut link = Link {
             outer: index(&outer)?,
             inner: index(&inner)?,
             network_instances: Vec::new(),
+            left: Left::default(),
             _name: name,
         };
         link.set_up(config, &netlink, &outer, &inner)
             .map_err(|(what, error)| failed(&what, error))?;
+        if is_reused {
+            link.left = Left::of(config, &netlink, link.outer).unwrap_or_else(|error| {
+                tracing::warn!(interface = outer, %error, "former addresses and routes not read");
+                Left::default()
+            });
+        }
         if matches!(config.n6.mode, N6Mode::Nat | N6Mode::Routing) {
             forward()?;
             if !config.xdp.local_switching || config.ue_to_ue().any() {
@@ -159,6 +178,33 @@ impl Link {
     }
 }
 
+impl Left {
+    fn of(config: &UpfConfig, netlink: &Netlink, outer: u32) -> io::Result<Left> {
+        let own = addresses(config);
+        let networks: Vec<Prefix> =
+            own.iter().map(|(address, length)| Prefix::of(*address, *length)).collect();
+        let is_link_local =
+            |address: &IpAddr| matches!(address, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        let (mut addresses, mut routes) = (netlink.addresses(outer)?, netlink.routes(outer)?);
+        addresses.retain(|one| !own.contains(one) && !is_link_local(&one.0));
+        routes.retain(|(route, _)| !networks.contains(route));
+        Ok(Left { addresses, routes })
+    }
+}
+
+/// The addresses that the kernel's end has, with the lengths of their prefixes.
+fn addresses(config: &UpfConfig) -> Vec<(IpAddr, u8)> {
+    if config.n6.mode == N6Mode::None {
+        return Vec::new();
+    }
+    let pools = config.pools().into_iter();
+    let pools = pools.map(|pool| (IpAddr::V4(pool.gateway()), pool.prefix));
+    let pools6 = config.pools6().into_iter().map(|(address, prefix)| (IpAddr::V6(address), prefix));
+    let is_nat = config.n6.mode == N6Mode::Nat;
+    let public = config.xdp.nat.addresses.iter().filter(|_| is_nat);
+    pools.chain(pools6).chain(public.map(|public| (IpAddr::V4(*public), 32))).collect()
+}
+
 impl Drop for Link {
     fn drop(&mut self) {
         let outer = self.outer;
@@ -173,13 +219,13 @@ impl Drop for Link {
 }
 
 /// Creates a pair. One of an earlier run that was killed is replaced, unless pinned programs
-/// forward by it: they know its ends by their indices.
+/// forward by it: they know its ends by their indices. Returns whether it is kept.
 fn create(
     config: &UpfConfig,
     netlink: &Netlink,
     outer: &str,
     inner: &str,
-) -> Result<(), InterfaceError> {
+) -> Result<bool, InterfaceError> {
     let failed = |what: &str, error: io::Error| InterfaceError::setting(what, outer, error);
     if let Ok(old) = if_nametoindex(outer) {
         let address = martlet_interface::address(outer);
@@ -188,12 +234,12 @@ fn create(
         }
         if is_pinned(config, outer, inner) {
             tracing::info!(interface = outer, "interface of pinned programs kept");
-            return Ok(());
+            return Ok(true);
         }
         netlink.delete(old).map_err(|error| failed("the end", error))?;
     }
     let made = netlink.pair([(outer, LINK_MAC), (inner, LINK_MAC)], LARGEST);
-    made.map_err(|error| match error.raw_os_error() {
+    made.map(|()| false).map_err(|error| match error.raw_os_error() {
         Some(libc::EEXIST) => in_use(inner),
         Some(libc::EOPNOTSUPP) => InterfaceError::NoVeth,
         Some(libc::EPERM) => InterfaceError::NoPermission { interface: outer.into() },

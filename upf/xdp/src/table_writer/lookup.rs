@@ -1,9 +1,9 @@
 //! Lookup keys in the BPF maps: the rule cache, the cells and the framed routes.
-use super::Forwarder;
 use super::allocation::Allocation;
 use super::compile::{KeyTable, LookupKey, Plan};
 use super::filters;
 use super::state::State;
+use super::{Forwarder, lock};
 use crate::loader::types::{self, rule_flag};
 use martlet_upf_datapath::{DatapathError, InterfaceError, ResourceError};
 use martlet_upf_kernel::netlink::Netlink;
@@ -172,6 +172,7 @@ impl Forwarder {
             return;
         }
         let Some((netns, outer, mtu)) = &self.n6 else { return };
+        lock(&self.left).routes.retain(|(left, _)| *left != route);
         let done = netns::within(netns.as_deref(), || {
             let netlink = Netlink::open().map_err(InterfaceError::Route)?;
             let mtu = leads_to.map(|_| *mtu);
@@ -184,6 +185,41 @@ impl Forwarder {
                 network = %route.network, length = route.length, here, %error,
                 "framed route not set"
             );
+        }
+    }
+
+    /// Removes addresses and routes of an earlier process, which its programs no longer need: of
+    /// pools that are no longer configured, and of sessions that were not restored.
+    pub(super) fn remove_left(&self) {
+        // Meanwhile no session adds a route.
+        let _state = self.lock();
+        let left = std::mem::take(&mut *lock(&self.left));
+        let Some((netns, outer, _)) = &self.n6 else { return };
+        if left.routes.is_empty() && left.addresses.is_empty() {
+            return;
+        }
+        let done = netns::within(netns.as_deref(), || {
+            let netlink = Netlink::open().map_err(InterfaceError::Route)?;
+            for (route, metric) in &left.routes {
+                if let Err(error) = netlink.remove_route(*outer, *route, *metric) {
+                    let (network, length) = (route.network, route.length);
+                    tracing::warn!(%network, length, %error, "former route not removed");
+                }
+            }
+            for (address, prefix) in &left.addresses {
+                if let Err(error) = netlink.remove_address(*outer, *address, *prefix) {
+                    tracing::warn!(%address, prefix, %error, "former address not removed");
+                }
+            }
+            Ok(())
+        });
+        match done {
+            Ok(()) => tracing::info!(
+                routes = left.routes.len(),
+                addresses = left.addresses.len(),
+                "routes and addresses of an earlier process removed"
+            ),
+            Err(error) => tracing::warn!(%error, "routes of an earlier process not removed"),
         }
     }
 }

@@ -56,7 +56,7 @@ pub use crate::loader::{Verdict, XdpError};
 use batching::Batching;
 use capture::Captures;
 use controller::Controller;
-use link::Link;
+use link::{Left, Link};
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_config::{UeToUeOfNetworks, UpfConfig, XdpConfig};
@@ -122,6 +122,8 @@ struct Forwarder {
     /// The network namespace, the kernel's end of the link, and the MTU of packets to UEs, if there
     /// is a data network.
     n6: Option<(Option<String>, u32, u32)>,
+    /// What an earlier process left on the link with the kernel; locked after the state.
+    left: Mutex<Left>,
     /// The datapath of sessions that the programs do not forward.
     non_ip: OnceLock<Arc<NonIpSessions>>,
     /// The perimeter, and the part of it that the programs' tables have.

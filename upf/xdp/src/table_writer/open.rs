@@ -45,7 +45,7 @@ pub(super) fn open(
         (name, ifindex, mode)
     };
     let ports: Vec<Port> = ports(config)?.into_iter().map(with_mode).collect();
-    let link = Link::open(config)?;
+    let mut link = Link::open(config)?;
     let translation = translation(config);
     // Where programs translate, the kernel does not.
     let nat = if translation.addresses > 0 { None } else { kernel_nat::open(config)? };
@@ -87,6 +87,7 @@ pub(super) fn open(
         frames,
         inner: link.inner,
         n6,
+        left: std::mem::take(&mut link.left),
         perimeter: perimeter.clone(),
         suppress_errors_until: Some(restored_by),
     };

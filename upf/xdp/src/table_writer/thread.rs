@@ -118,6 +118,9 @@ fn serve(
             forwarder.end_trace();
             forwarder.request_lost_count();
             controller.take_over(&forwarder.programs);
+            if controller.is_alone() {
+                forwarder.remove_left();
+            }
         }
         if has_events {
             let state = &mut *forwarder.lock();
