@@ -187,9 +187,11 @@ pub struct Counters {
     pub switched_packets: Count,
     /// Packets counted as forwarded that could not be sent; they are also counted as drops.
     pub lost_packets: Count,
-    /// Packets of the UPF itself: Router Advertisements that no UE solicited.
+    /// Packets of the UPF itself: Router Advertisements that no UE solicited, answers to redirected
+    /// requests, and further copies of a frame from a data network.
     pub originated_packets: Count,
-    /// GTP-U messages other than packets, Router Solicitations, and packets of the UPF itself.
+    /// GTP-U messages other than packets, Router Solicitations, and Router Advertisements that no
+    /// UE solicited.
     pub signalling_packets: Count,
     /// Uplink G-PDUs without a QFI that matched the default QoS flow.
     pub unmarked_packets: Count,

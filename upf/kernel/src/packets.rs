@@ -243,13 +243,14 @@ impl<O: Egress> Forwarder<O> {
         if let Err(reason) = enforce(state, rule, Direction::Uplink, flow.length, now) {
             return drop(state, reason);
         }
-        self.count(entry, state, rule, Direction::Uplink, flow.length, now);
         let answer = redirect::answer(frame.packet(), flow, url);
         let Some(packet) = answer else { return drop(state, DropReason::Action) };
+        self.count(entry, state, rule, Direction::Uplink, flow.length, now);
         let mut buffer = vec![0; HEADROOM];
         buffer.extend(packet);
         let mut frame = Frame::new(&mut buffer, HEADROOM);
         let Some(flow) = Flow::of(frame.packet()) else { return };
+        self.counters.originated_packets.add(1);
         match state.rule_for_network(&flow) {
             Some(rule) => {
                 let detected = Detected::of_rule(rule, None);

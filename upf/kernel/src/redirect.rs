@@ -89,6 +89,14 @@ fn whole(flow: &Flow, mut tcp: Vec<u8>) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::Bench;
+    use martlet_upf_config::KernelLimits;
+    use martlet_upf_datapath::Change;
+    use martlet_upf_datapath::conformance::{Rig, g_pdu, session};
+    use martlet_upf_datapath::counters::DropReason;
+    use martlet_upf_datapath::telemetry::balance;
+    use martlet_upf_rules::Redirect;
+    use std::sync::Arc;
 
     const URL: &str = "http://portal.example/";
 
@@ -127,6 +135,26 @@ mod tests {
         // TLS is refused, and a reset is not answered.
         assert_eq!(answered(PSH | ACK, &[0x16, 3, 1]).unwrap()[33], RST | ACK);
         assert_eq!(answered(RST, &[]), None);
+    }
+
+    #[test]
+    fn answers_are_counted_beside_their_requests() {
+        let mut bench = Bench::new(KernelLimits::default());
+        let mut session = session(&bench, 1, 7, bench.ue());
+        let redirect = Some(Arc::new(Redirect::Url(URL.into())));
+        session.fars.get_mut(&1).expect("FAR 1").redirect = redirect;
+        bench.datapath().apply(&Change::to(&session)).expect("the session");
+        let counters = bench.datapath().counters();
+        let request = b"GET / HTTP/1.1\r\n\r\n";
+        for (flags, payload) in [(SYN, &b""[..]), (ACK, &b""[..]), (PSH | ACK, &request[..])] {
+            // The thread of the socket counts what it receives.
+            counters.received_packets.add(1);
+            bench.send_n3(&g_pdu(7, Some(1), &segment(flags, payload)));
+        }
+        // The segment without an answer is no usage.
+        assert_eq!(bench.datapath().traffic(&[1])[0].uplink.packets, 2);
+        assert_eq!(counters.drops(DropReason::Action).get(), 1);
+        assert_eq!(balance(&counters, 0), (5, 5), "{:?}", counters.named());
     }
 
     #[test]

@@ -57,6 +57,7 @@ impl<O: Egress> Forwarder<O> {
         let sent = datagram(from, to, payload)
             .is_some_and(|packet| self.egress.to_network(&packet, 0).is_ok());
         if !sent {
+            self.counters.lost_packets.add(1);
             self.counters.dropped(DropReason::N6);
         }
     }
