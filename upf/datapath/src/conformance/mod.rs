@@ -58,6 +58,10 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
             waiting::packets_of_the_ue_wait_and_leave_in_order,
         ),
         ("a notification is repeated on request", waiting::a_notification_is_repeated_when_asked),
+        (
+            "a notification is repeated while the buffer is full",
+            waiting::a_notification_is_repeated_while_the_buffer_is_full,
+        ),
         ("the buffer is bounded", waiting::the_buffer_is_bounded),
         (
             "buffered packets are dropped on request",

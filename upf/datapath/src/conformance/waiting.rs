@@ -129,12 +129,36 @@ pub(super) fn a_notification_is_repeated_when_asked<R: Rig>(rig: &mut R) {
     assert_eq!(payload(rig).as_deref(), Some("2"));
 }
 
-pub(super) fn the_buffer_is_bounded<R: Rig>(rig: &mut R) {
-    let mut session = established(rig);
+/// Makes the session buffer three downlink packets.
+fn idle_with_three(rig: &mut impl Rig, session: &mut Session) {
     let bar = Bar { id: 1, notification_delay: Default::default(), suggested_packets: Some(3) };
     session.bars.insert(1, bar);
     session.fars.get_mut(&2).expect("FAR 2").bar = Some(1);
-    idle(rig, &mut session);
+    idle(rig, session);
+}
+
+pub(super) fn a_notification_is_repeated_while_the_buffer_is_full<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle_with_three(rig, &mut session);
+    for n in 0..3 {
+        rig.send_n6(7000, n.to_string().as_bytes());
+    }
+    await_buffered(rig, 1, 3);
+    assert!(rig.event().is_some());
+    rig.datapath()
+        .apply(&Change { renotify: true, ..Change::to(&session) })
+        .expect("the same rules");
+    rig.send_n6(7000, b"3");
+    let event = rig.event();
+    assert!(matches!(event, Some(Event::DownlinkData { seid: 1, .. })), "{event:?}");
+    await_buffered(rig, 1, 3);
+    wake(rig, &mut session);
+    assert_eq!((0..3).filter_map(|_| payload(rig)).count(), 3);
+}
+
+pub(super) fn the_buffer_is_bounded<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle_with_three(rig, &mut session);
     for n in 0..5 {
         rig.send_n6(7000, n.to_string().as_bytes());
     }

@@ -103,7 +103,7 @@ impl Forwarder {
         entry.relays.set(session.relays());
         let reached = self.switch(state, &mut entry, session, plan, allocation, lookup_keys);
         if change.renotify {
-            entry.notified = false;
+            self.notify_again(state, &mut entry, self.buffer_limit(session) as usize);
         }
         state.by_slot.set(entry.slot, entry.seid);
         state.rules = rules;

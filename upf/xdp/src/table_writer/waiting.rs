@@ -198,12 +198,7 @@ impl Forwarder {
             if surplus == 0 {
                 continue;
             }
-            let mut oldest = entry.waiting.take();
-            let rest = oldest.split_off(surplus);
-            entry.waiting_bytes = rest.iter().map(|waiting| waiting.packet.len()).sum();
-            entry.waiting.set(rest);
-            entry.passed(&oldest);
-            self.pending_less(entry, surplus as u32);
+            self.drop_oldest(entry, surplus);
             dropped += surplus;
         }
         if dropped > 0 {
@@ -211,6 +206,29 @@ impl Forwarder {
         }
         state.waiting -= dropped;
         self.counters.drops(DropReason::BufferFull).add(dropped as u64);
+    }
+
+    /// Removes the oldest packets of a session, which has as many.
+    fn drop_oldest(&self, entry: &mut Entry, packets: usize) {
+        let mut oldest = entry.waiting.take();
+        let rest = oldest.split_off(packets);
+        entry.waiting_bytes = rest.iter().map(|waiting| waiting.packet.len()).sum();
+        entry.waiting.set(rest);
+        entry.passed(&oldest);
+        self.pending_less(entry, packets as u32);
+    }
+
+    /// Has the next packet of a session notify again. A full buffer gets room for it: the programs
+    /// drop what exceeds the limit, and no event tells of it.
+    pub(super) fn notify_again(&self, state: &mut State, entry: &mut Entry, limit: usize) {
+        entry.notified = false;
+        let waiting = entry.waiting.len();
+        let surplus = (waiting + 1).saturating_sub(limit).min(waiting);
+        if surplus > 0 {
+            self.drop_oldest(entry, surplus);
+            state.waiting -= surplus;
+            self.counters.drops(DropReason::BufferFull).add(surplus as u64);
+        }
     }
 
     fn pending_less(&self, entry: &Entry, packets: u32) {
