@@ -169,9 +169,9 @@ pub struct N3Config {
     /// Indication, while SMFs restore their sessions (TS 23.527, 4.3.2). Longer than their
     /// heartbeat interval.
     pub restoration_s: u64,
-    /// Networks of gNBs and UPFs. Packets of others are dropped. Left empty, peers are those to
-    /// which some session has a tunnel, and others are accepted only in tunnels of sessions that
-    /// have no tunnel to a gNB yet.
+    /// Networks of gNBs and UPFs. Packets of others are dropped, and tunnels to others rejected.
+    /// Left empty, peers are those to which some session has a tunnel, and others are accepted only
+    /// in tunnels of sessions that have no tunnel to a gNB yet.
     pub allow: Vec<Network>,
     /// The accepted senders of a session's uplink packets.
     pub source_check: SourceCheck,

@@ -19,6 +19,8 @@ pub struct Settings {
     pub n3_ipv4: Option<Ipv4Addr>,
     /// Our IPv6 address on N3, for F-TEIDs.
     pub n3_ipv6: Option<Ipv6Addr>,
+    /// Networks of gNBs and UPFs. Tunnels to others are rejected, unless it is empty.
+    pub n3_allow: Vec<Prefix>,
     /// Networks of SMFs. Requests of others are dropped.
     pub allow: Vec<Prefix>,
     /// Port of SMFs to which requests go.
@@ -80,6 +82,7 @@ impl From<&UpfConfig> for Settings {
             address,
             n3_ipv4,
             n3_ipv6,
+            n3_allow: config.n3.allow.iter().map(|network| network.0).collect(),
             allow: match config.n4.allow.is_empty() {
                 true => super::peers::loopback(),
                 false => config.n4.allow.iter().map(|network| network.0).collect(),

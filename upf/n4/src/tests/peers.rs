@@ -236,3 +236,38 @@ fn a_gnb_stays_known_for_a_while_after_its_last_tunnel() {
     pass(&mut smf, 10_000);
     assert!(!smf.n4.known_peers.contains(&GNB) && smf.n4.known_peers.contains(&other));
 }
+
+#[test]
+fn attack_a_gnb_names_an_address_that_it_cannot_have() {
+    let to = |gnb: IpAddr| {
+        let mut request = to_gnb(REMOTE);
+        let parameters = request.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
+        parameters.outer_header_creation = Some(OuterHeaderCreation::gtpu(REMOTE, gnb));
+        request
+    };
+    let n3 = Ipv4Addr::new(127, 0, 0, 8);
+    let server = Ipv4Addr::new(203, 0, 113, 53);
+    let groups = [Ipv4Addr::new(224, 0, 0, 1), Ipv4Addr::BROADCAST, Ipv4Addr::UNSPECIFIED];
+    let refused = |smf: &mut Smf, seid: u64, peer: IpAddr| {
+        let answer = smf.modify(seid, to(peer));
+        assert_eq!(answer.cause, Cause::RULE_CREATION_FAILURE, "{peer}");
+        assert!(!smf.n4.known_peers.contains(&peer), "{peer}");
+    };
+    let mut smf = Smf::without_heartbeats();
+    let (seid, _) = smf.establish(establishment());
+    for peer in groups.into_iter().chain([n3]) {
+        refused(&mut smf, seid, peer.into());
+        refused(&mut smf, seid, peer.to_ipv6_mapped().into());
+    }
+    smf.accepted(seid, to(server.into()));
+    // With the networks of gNBs.
+    let mut smf = Smf::with(|config| {
+        config.n4.heartbeat_s = 0;
+        config.n3.allow = vec!["127.0.0.0/8".parse().unwrap()];
+    });
+    smf.associate(1);
+    let (seid, _) = smf.establish(establishment());
+    refused(&mut smf, seid, server.into());
+    refused(&mut smf, seid, n3.into());
+    smf.accepted(seid, to_gnb(REMOTE));
+}
