@@ -373,10 +373,16 @@ impl State {
         })
     }
 
-    /// Whether an address is not the UE's. Link-local addresses are allowed with IPv6 (RFC 4862,
-    /// 5.3).
-    pub fn is_foreign(&self, source: IpAddr) -> bool {
+    /// Whether the source address is not the UE's. With IPv6, link-local addresses are the UE's on
+    /// its link (RFC 4862, 5.3), and no packet with one leaves it (RFC 4291, 2.5.6).
+    pub fn is_foreign(&self, flow: &Flow) -> bool {
+        let Flow { source, destination, .. } = *flow;
+        let on_link = matches!(
+            destination,
+            IpAddr::V6(to) if to.is_unicast_link_local() || to.is_multicast()
+        );
         let link_local = matches!(source, IpAddr::V6(source) if source.is_unicast_link_local())
+            && on_link
             && self.ue.iter().any(|address| matches!(address, UeAddress::V6(_)));
         let behind = self.routes.iter().any(|route| route.contains(source));
         !self.ue.is_empty() && !self.ue.contains(&UeAddress::of(source)) && !link_local && !behind
@@ -384,7 +390,7 @@ impl State {
 
     /// Notes the URL that a packet of the UE requests, if it is the UE's.
     pub fn note_request(&mut self, packet: &[u8], flow: &Flow) {
-        let foreign = flow.ethernet.is_none() && self.is_foreign(flow.source);
+        let foreign = flow.ethernet.is_none() && self.is_foreign(flow);
         if let Some(detected) = self.detected.as_mut().filter(|_| !foreign) {
             detected.note(packet, flow);
         }

@@ -126,7 +126,7 @@ impl<O: Egress> Forwarder<O> {
         };
         let foreign = match (&flow.ethernet, &state.lan) {
             (Some(header), Some(lan)) => !lan.learn(header.source, entry.seid, now),
-            _ => state.is_foreign(flow.source),
+            _ => state.is_foreign(&flow),
         };
         if rule.is_none_or(is_uplink) && foreign {
             state.dropped(DropReason::ForeignSource);

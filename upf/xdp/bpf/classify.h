@@ -342,8 +342,14 @@ inline_always __u32 lookup_ue(struct flow *flow, int source)
 	return found;
 }
 
-/* Whether the source address is not one of the UE's. Link-local addresses are allowed with IPv6
- * (RFC 4862, 5.3). */
+/* Whether an IPv6 address, of which this is the upper half, is link-local. */
+inline_always int is_link_local(__be64 upper)
+{
+	return bpf_be64_to_cpu(upper) >> 54 == 0xfe8 >> 2;
+}
+
+/* Whether the source address is not one of the UE's. With IPv6, link-local addresses are the UE's
+ * on its link (RFC 4862, 5.3), and no packet with one leaves it (RFC 4291, 2.5.6). */
 global int is_foreign(struct rule *rule, struct flow *flow)
 {
 	if (!rule || !flow)
@@ -357,9 +363,10 @@ global int is_foreign(struct rule *rule, struct flow *flow)
 	} else {
 		if (flags & RULE_UE6) {
 			struct rule_cold *rest = cold_of(rule);
-			if ((rest && rest->ue6 == flow->source6[0]) ||
-			    (flow->source6[0] & bpf_cpu_to_be64(0xffcull << 52)) ==
-				    bpf_cpu_to_be64(0xfe8ull << 52))
+			if (rest && rest->ue6 == flow->source6[0])
+				return 0;
+			if (is_link_local(flow->source6[0]) &&
+			    (is_link_local(flow->destination6[0]) || is_multicast(flow)))
 				return 0;
 		}
 	}

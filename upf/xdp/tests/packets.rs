@@ -397,11 +397,10 @@ fn ipv6_is_forwarded_in_both_directions() {
         let foreign = udp6(("2001:db8:46::7".parse().unwrap(), 9), (host, 7000), 0);
         assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &foreign))).0, Verdict::Drop);
         assert_eq!(bench.drops(DropReason::ForeignSource), 1);
+        // A link-local address stays on the link.
         let own = udp6(("fe80::1".parse().unwrap(), 9), (host, 7000), 0);
-        assert_eq!(
-            bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &own))).0,
-            Verdict::Redirect(0)
-        );
+        assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &own))).0, Verdict::Drop);
+        assert_eq!(bench.drops(DropReason::ForeignSource), 2);
         let packet = udp6((host, 7000), (ue, 9), 0);
         let frame = ethernet(bench.n6.own, bench.n6.peer, 0x86dd, &packet);
         let due = tunnelled(&bench, 0xa0a0_a0a0, 4, &[0, 0, 0, 0x85, 1, 0, 9, 0], &aged(&packet));

@@ -38,6 +38,7 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
             an_unknown_extension_header_is_reported,
         ),
         ("a foreign source does not pass", a_foreign_source_does_not_pass),
+        ("a UE advertises no routes to another UE", a_ue_advertises_no_routes_to_another_ue),
         ("malformed bytes are ignored", malformed_bytes_are_ignored),
         ("a tunnel within a tunnel is dropped", a_tunnel_within_a_tunnel_is_dropped),
         ("a closed gate stops its direction", a_closed_gate_stops_its_direction),
@@ -270,6 +271,37 @@ fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
     send_uplink(rig, 1, 7000, b"own again");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"own again"[..]));
     assert_eq!(dropped(rig), 2);
+}
+
+/// The UE's hop limit reaches the other UE, so only the source makes its Router Advertisement
+/// invalid there (RFC 4861, 6.1.2): a link-local address, which is of another link.
+fn a_ue_advertises_no_routes_to_another_ue<R: Rig>(rig: &mut R) {
+    const PREFIXES: [u64; 2] = [0xfd45_0000_0000_0077, 0xfd45_0000_0000_0088];
+    let other = Ipv4Addr::new(10, 45, 0, 3);
+    let mut second = session(rig, 2, 0x0202_0202, other);
+    second.fars.get_mut(&2).expect("FAR 2").tunnel = Some(Tunnel { teid: 0xcccc, peer: rig.gnb() });
+    for (mut session, prefix) in [session(rig, 1, TEID, rig.ue()), second].into_iter().zip(PREFIXES)
+    {
+        session.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(prefix)));
+        apply(rig, &session);
+    }
+    let [own, victim] = PREFIXES.map(|prefix| Ipv6Addr::from_bits((u128::from(prefix) << 64) | 7));
+    let advertisement = |from: Ipv6Addr| {
+        let mut packet = vec![0x60, 0, 0, 0, 0, 16, 58, 255];
+        packet.extend(from.octets().into_iter().chain(victim.octets()));
+        packet.extend([134, 0, 0, 0, 64, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]);
+        packet
+    };
+    let of_router = advertisement(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1));
+    rig.send_n3(&g_pdu(TEID, Some(1), &of_router));
+    settle(rig);
+    assert_eq!(rig.datapath().counters().drops(DropReason::ForeignSource).get(), 1);
+    // With another source, the other UE ignores it.
+    let packet = advertisement(own);
+    rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    let bytes = rig.receive_n3().expect("a G-PDU to the other UE");
+    let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU: {bytes:02x?}") };
+    assert_eq!((pdu.teid, pdu.payload), (0xcccc, packet.as_slice()));
 }
 
 fn malformed_bytes_are_ignored<R: Rig>(rig: &mut R) {
