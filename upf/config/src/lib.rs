@@ -81,7 +81,8 @@ pub struct N4Config {
     /// SMFs: addresses, or networks, from which associations are accepted. Left empty, those of
     /// this machine's loopback interface; `martlet` takes the address of `smf.n4.bind`.
     pub allow: Vec<Network>,
-    /// Port of the SMF to which requests go; 8805 except in a lab.
+    /// Port of the SMF to which requests go, and from which one on the loopback sends; 8805 except
+    /// in a lab.
     pub peer_port: u16,
     /// T1: milliseconds until a request is retransmitted.
     pub t1_ms: u64,

@@ -3,7 +3,7 @@ use super::{Moment, N4};
 use martlet_upf_datapath::Datapath;
 use martlet_upf_rules::{Prefix, Session};
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// How long a peer of N3 stays known after its last tunnel: packets of a UE that has left its gNB
@@ -35,9 +35,11 @@ pub(super) fn introduce(
 }
 
 impl N4 {
-    /// Whether an address is one of the configured SMFs'.
-    pub(super) fn is_allowed(&self, from: IpAddr) -> bool {
-        self.settings.allow.iter().any(|network| network.contains(from))
+    /// Whether a sender is one of the configured SMFs. At a loopback address it also has their
+    /// port: any user of the machine can send from the address, but a port belongs to one process.
+    pub(super) fn is_allowed(&self, from: SocketAddr) -> bool {
+        self.settings.allow.iter().any(|network| network.contains(from.ip()))
+            && (!from.ip().is_loopback() || from.port() == self.settings.peer_port)
     }
 
     /// Schedules the end of peers without a tunnel: each is held from the loss of its last one on.

@@ -40,7 +40,7 @@ impl N4 {
     /// Handles a datagram.
     pub fn receive(&mut self, from: SocketAddr, bytes: &[u8], now: Moment) {
         let decoded = Header::decode(bytes);
-        if !self.is_allowed(from.ip()) {
+        if !self.is_allowed(from) {
             return self.refuse_unknown_peer(from, decoded.ok().map(|(header, _)| header));
         }
         let (header, body) = match decoded {
@@ -71,7 +71,8 @@ impl N4 {
         if let Some(suppressed) = martlet_log_limit::line("not_allowed", from.ip()) {
             tracing::warn!(
                 peer = %from, suppressed, message_type = header.map(|header| header.message_type),
-                "PFCP message dropped: the peer is not in upf.n4.allow"
+                "PFCP message dropped: the peer is not in upf.n4.allow, or sends from the loopback \
+                 with another port than upf.n4.peer_port"
             );
         }
         if let Some(header) = header.filter(|header| header.message_type == ASSOCIATION_SETUP) {
@@ -162,7 +163,7 @@ impl N4 {
             let packet =
                 Header::decode(bytes).ok().filter(|(header, _)| header.message_type == DELETION);
             match packet.and_then(|(header, _)| Some((header, Packet::decode(bytes).ok()?))) {
-                Some((header, packet)) if self.is_allowed(from.ip()) => {
+                Some((header, packet)) if self.is_allowed(from) => {
                     if self.is_new(from, bytes, &header, now) {
                         deletions.push((from, packet));
                     }

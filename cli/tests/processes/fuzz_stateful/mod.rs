@@ -227,7 +227,7 @@ async fn additional_smf(
     sent: &Cell<u64>,
     answers: &Cell<Answers>,
 ) -> Result<()> {
-    let socket = UdpSocket::bind((Ipv4Addr::from(ADDITIONAL_SMF), 0)).await?;
+    let socket = UdpSocket::bind((Ipv4Addr::from(ADDITIONAL_SMF), 8805)).await?;
     let mut buffer = [0; 4096];
     loop {
         let message = grammar.pfcp_of_smf(ADDITIONAL_SMF);

@@ -173,6 +173,14 @@ impl N4 {
         self.tables().associations.iter().any(|a| a.upf.n4.ip() == from.ip())
     }
 
+    /// Whether another process has sent from the loopback address of a UPF. Any user of the machine
+    /// can, but the port of a UPF belongs to one process.
+    pub(super) fn is_of_other_process(&self, from: SocketAddr) -> bool {
+        from.ip().is_loopback()
+            && self.is_upf(from)
+            && !self.tables().associations.iter().any(|a| a.upf.n4 == from)
+    }
+
     /// Whether an address is that of an associated UPF.
     pub(super) fn is_associated_upf(&self, from: SocketAddr) -> bool {
         self.tables().associations.iter().any(|a| a.is_up() && a.upf.n4.ip() == from.ip())

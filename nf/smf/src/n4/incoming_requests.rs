@@ -18,6 +18,16 @@ impl N4 {
         bytes: &[u8],
         sessions: &impl SessionLayer,
     ) -> Option<Vec<u8>> {
+        if self.is_of_other_process(from) {
+            metrics::n4("foreign port");
+            if let Some(suppressed) = martlet_log_limit::line("n4_port", from.ip()) {
+                tracing::warn!(
+                    %from, suppressed,
+                    "N4 message dropped: it is not from the port of the UPF at this address"
+                );
+            }
+            return None;
+        }
         let header = match Header::decode(bytes) {
             Ok((header, _)) => header,
             Err(error) => {

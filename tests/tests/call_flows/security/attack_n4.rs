@@ -1,4 +1,5 @@
-//! Attacks of a neighbour on N4: under the identity of the SMF, and as an SMF of its own.
+//! Attacks of a neighbour on N4: under the identity of the SMF, and as an SMF of its own. A user of
+//! the machine sends from the addresses of SMF and UPF.
 use crate::security::rounds;
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
@@ -110,6 +111,28 @@ fn attack_neighbour_claims_ue_addresses_over_n4() {
         let (other, its_address) = core.ue_with_session(&gnb, 2).await?;
         ensure!(its_address == next, "{its_address}");
         reaches(&other, 1, GATEWAY).await?;
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
+/// Any user of the machine can send from a loopback address, but not from a port in use.
+#[test]
+fn attack_local_user_sends_from_the_addresses_of_smf_and_upf() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| without_switch(&mut config.upf)).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let as_smf = Neighbour(UdpSocket::bind((SMF, 0)).await?);
+        let cause = as_smf.associate(1, SMF).await?;
+        ensure!(cause == Some(Cause::REJECTED), "the UPF answers with {cause:?}");
+        ensure!(core.status("upf")["sessionCount"] == 1, "{}", core.status("upf"));
+        // A new recovery time stamp of the UPF would have the SMF restore all sessions.
+        let as_upf = UdpSocket::bind((UPF.0, 0)).await?;
+        let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(1) };
+        as_upf.send_to(&Packet::node(1, beat).encode(), (SMF, 8805)).await?;
+        let mut buffer = [0; 4096];
+        let answer = tokio::time::timeout(Duration::from_millis(500), as_upf.recv(&mut buffer));
+        ensure!(answer.await.is_err(), "the SMF answers");
         reaches(&ue, 1, GATEWAY).await
     });
 }

@@ -5,7 +5,7 @@ use crate::testing::*;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
 use martlet_upf_kernel::bench::GNB;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 const UNKNOWN_PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 66));
@@ -270,4 +270,28 @@ fn attack_a_gnb_names_an_address_that_it_cannot_have() {
     refused(&mut smf, seid, server.into());
     refused(&mut smf, seid, n3.into());
     smf.accepted(seid, to_gnb(REMOTE));
+}
+
+#[test]
+fn attack_a_local_user_sends_from_the_address_of_the_smf() {
+    let (mut smf, seid, _) = Smf::in_session();
+    let before = dropped("not_allowed");
+    let from = SocketAddr::new(SMF, 40_000);
+    let deletion = Packet::session(seid, 900, SessionDeletionRequest {}).encode();
+    smf.n4.receive_all([(from, deletion.as_slice())], smf.now);
+    let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(9) };
+    smf.n4.receive(from, &Packet::node(901, beat).encode(), smf.now);
+    assert_eq!((smf.n4.take_outgoing().len(), smf.n4.counts()), (0, (1, 1)));
+    // Of an association, the response reports the reject.
+    let request = AssociationSetupRequest {
+        node_id: NodeId::Ip(SMF),
+        recovery: RecoveryTimeStamp(9),
+        up_features: None,
+        cp_features: None,
+        retention: None,
+    };
+    smf.n4.receive(from, &Packet::node(902, request).encode(), smf.now);
+    assert_eq!((smf.n4.take_outgoing().len(), smf.n4.counts()), (1, (1, 1)));
+    assert!(dropped("not_allowed") >= before + 3);
+    smf.delete(seid);
 }
