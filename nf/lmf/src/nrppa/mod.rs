@@ -10,8 +10,8 @@ pub(crate) use multi_rtt::MultiRtt;
 pub(crate) use transactions::Nrppa;
 use transactions::{QUEUE, Received};
 
-use crate::Shared;
 use crate::user_plane::Supi;
+use crate::{Shared, metrics};
 use martlet_nrppa::{Cause, Message, Pdu};
 use martlet_sbi::{Multipart, Problem, content_type, path_segment};
 use martlet_sbi_api::common::{GlobalRanNodeId, NfInstanceId, RefToBinaryData};
@@ -26,6 +26,19 @@ use std::time::{Duration, Instant};
 /// The problem for a failure message of a gNB.
 pub(crate) fn gnb_failure(what: &str, cause: &Cause) -> Problem {
     Problem::new(500, "POSITIONING_FAILED").detail(format!("the gNB cannot {what}: {cause:?}"))
+}
+
+/// Whether a gNB's answer counts: the first one of a gNB that was asked, so that one gNB answers
+/// for no other and takes no other's answer. `earlier` are the gNBs of the earlier answers, `asked`
+/// those that were asked, if not all. An AMF may not name the gNB.
+fn is_counted<'a>(
+    gnb: Option<&GlobalRanNodeId>,
+    mut earlier: impl Iterator<Item = Option<&'a GlobalRanNodeId>>,
+    asked: Option<&[GlobalRanNodeId]>,
+) -> bool {
+    gnb.is_none()
+        || earlier.all(|other| other != gnb)
+            && gnb.is_none_or(|gnb| asked.is_none_or(|asked| asked.contains(gnb)))
 }
 
 /// The problem for a message that is not a response to the request.
@@ -129,17 +142,49 @@ impl Shared {
             .encode()
             .map_err(|error| Problem::new(500, "SYSTEM_FAILURE").detail(error.to_string()))?;
         let mut request = N2InformationTransferReqData::new(self.container()?);
-        request.global_ran_node_list = gnbs;
+        request.global_ran_node_list.clone_from(&gnbs);
         let body = Multipart::new(request).part("n2", content_type::NGAP, bytes);
         self.amf_of_gnbs(ue).await?.non_ue_n2_message_transfer(body).await?;
         let (mut received, until) = (Vec::new(), Instant::now() + limit);
         while received.len() < answers {
             match pending.next(until).await {
-                Ok(answer) => received.push(answer),
+                Ok(answer) => {
+                    let earlier = received.iter().map(|it: &Received| it.gnb.as_ref());
+                    match is_counted(answer.gnb.as_ref(), earlier, gnbs.as_deref()) {
+                        true => received.push(answer),
+                        false => metrics::rejected("nrppa_other_gnb"),
+                    }
+                }
                 Err(problem) if received.is_empty() => return Err(problem),
                 Err(_) => break,
             }
         }
         Ok(received)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::common::{GNbId, PlmnId};
+
+    #[test]
+    fn attack_a_gnb_answers_for_others() {
+        let gnb = |value: &str| {
+            let id = GNbId { bit_length: 24, gnb_value: value.into() };
+            let plmn = PlmnId::new("001", "01").unwrap();
+            GlobalRanNodeId { g_nb_id: Some(id), ..GlobalRanNodeId::new(plmn) }
+        };
+        let [first, second] = ["000001", "000002"].map(gnb);
+        let none = std::iter::empty;
+        assert!(is_counted(Some(&first), none(), None));
+        assert!(is_counted(Some(&second), [Some(&first)].into_iter(), None));
+        assert!(!is_counted(Some(&first), [Some(&second), Some(&first)].into_iter(), None));
+        // Another gNB guesses the transaction.
+        let asked = [first.clone()];
+        assert!(is_counted(Some(&first), none(), Some(&asked)));
+        assert!(!is_counted(Some(&second), none(), Some(&asked)));
+        // An AMF that does not name gNBs.
+        assert!(is_counted(None, [None].into_iter(), Some(&asked)));
     }
 }
