@@ -94,6 +94,7 @@ pub(crate) fn senders(method: &Method, path: &str) -> Option<&'static [NfType]> 
     let mut segments = segments.skip(1);
     let kind = segments.next().unwrap_or_default();
     let (_, last) = (segments.next(), segments.next().unwrap_or_default());
+    let further = segments.next().unwrap_or_default();
     let changes = *method != Method::GET;
     Some(match (service, kind) {
         ("namf-callback", "sm-context-status") => &[NfType::Smf],
@@ -114,6 +115,13 @@ pub(crate) fn senders(method: &Method, path: &str) -> Option<&'static [NfType]> 
         {
             &[NfType::Amf]
         }
+        // The messages of a UE and of gNBs that are forwarded are those of positioning.
+        ("namf-comm", "ue-contexts") if (last, further) == ("n1-n2-messages", "subscriptions") => {
+            &[NfType::Lmf]
+        }
+        ("namf-comm", "non-ue-n2-messages") => &[NfType::Lmf],
+        // Other SMFs retrieve a context, and neither create nor change one (TS 29.502, 5.2.2.6).
+        ("nsmf-pdusession", "sm-contexts") if last != "retrieve" => &[NfType::Amf],
         // Who serves the UE, and who its session (TS 29.503, 5.3.2.2).
         ("nudm-uecm", _) if changes => match path.contains("/smf-registrations/") {
             true => &[NfType::Smf],
@@ -210,7 +218,23 @@ mod tests {
         assert!(status.contains(&NfType::Lmf) && !status.contains(&NfType::Nef), "{status:?}");
         let session = "/nudm-uecm/v1/imsi-1/registrations/smf-registrations/1";
         assert_eq!(of(Method::PUT, session), Some(&[NfType::Smf][..]));
-        for path in [format!("{context}/n1-n2-messages"), "/nudm-sdm/v2/imsi-1/am-data".into()] {
+        let contexts = "/nsmf-pdusession/v1/sm-contexts";
+        for path in [contexts.to_string(), format!("{contexts}/7/modify")] {
+            assert_eq!(of(Method::POST, &path), Some(&[NfType::Amf][..]), "{path}");
+        }
+        for (method, path) in [
+            (Method::POST, format!("{context}/n1-n2-messages/subscriptions")),
+            (Method::DELETE, format!("{context}/n1-n2-messages/subscriptions/1")),
+            (Method::POST, "/namf-comm/v1/non-ue-n2-messages/transfer".into()),
+            (Method::POST, "/namf-comm/v1/non-ue-n2-messages/subscriptions".into()),
+        ] {
+            assert_eq!(of(method, &path), Some(&[NfType::Lmf][..]), "{path}");
+        }
+        for path in [
+            format!("{context}/n1-n2-messages"),
+            format!("{contexts}/7/retrieve"),
+            "/nudm-sdm/v2/imsi-1/am-data".into(),
+        ] {
             assert_eq!(of(Method::POST, &path), None, "{path}");
         }
     }

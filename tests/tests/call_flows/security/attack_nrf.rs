@@ -254,6 +254,40 @@ fn attack_pcf_reads_keys_with_its_token() {
     });
 }
 
+/// A PCF and an SMF may use services of the AMF and of SMFs, but not each operation.
+#[test]
+fn attack_certificate_holder_gets_positions_and_ends_sessions_of_others() {
+    in_namespace(|| async {
+        let folder = Folder::new("operations")?;
+        let core = secured_core(&folder.0).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let uri = "https://127.0.0.14:7777/messages";
+        let of_ue = json!({"n1MessageClass": "LPP", "n1NotifyCallbackUri": uri});
+        let of_gnbs = json!({"n2InformationClass": "NRPPa", "n2NotifyCallbackUri": uri});
+        let messages = "/namf-comm/v1/ue-contexts/imsi-001010000000001/n1-n2-messages";
+        let mut requests = vec![
+            ("pcf", 17, format!("{messages}/subscriptions"), of_ue),
+            ("pcf", 17, "/namf-comm/v1/non-ue-n2-messages/subscriptions".into(), of_gnbs),
+        ];
+        for session in 0..4 {
+            let path = format!("/nsmf-pdusession/v1/sm-contexts/{session}/release");
+            requests.push(("smf", 16, path, json!({})));
+        }
+        for (name, host, path, body) in requests {
+            // The certificate is checked before the token, which the NRF would issue.
+            let holder = folder.holder(name)?;
+            let at = format!("https://127.0.0.{host}:7777");
+            let answer = holder.ask(http::Method::POST, &at, &path, None, Some(body)).await?;
+            let body = answer.body.to_encoded().ok().flatten().map(|it| it.bytes);
+            let body = body.unwrap_or_default();
+            let is_refused = String::from_utf8_lossy(&body).contains("of no function that sends");
+            ensure!(answer.status == 403 && is_refused, "{path}: {answer:?}");
+        }
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
 #[test]
 fn attack_certificate_holder_replaces_the_udm() {
     certificate_holder_replaces_the_udm(Sbi::Http, "replaced");
