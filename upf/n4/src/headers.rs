@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use martlet_interop::{N4Quirk, Quirk};
 use martlet_pfcp::ie::{FailedRuleId, Interface, OuterHeaderCreation};
-use martlet_upf_rules::{RuleError, Session};
+use martlet_upf_rules::{RuleError, Session, UeAddress};
 use std::net::IpAddr;
 
 /// Checks the tunnels to the access, and counts a session with a FAR that lacks one.
@@ -14,7 +14,7 @@ pub(super) fn check(session: &Session, settings: &Settings) -> Result<(), RuleEr
     for far in session.fars.values() {
         if far.destination == Some(Interface::Access)
             && let Some(peer) = far.tunnel.map(|tunnel| tunnel.peer)
-            && let Some(why) = impossible(peer, settings)
+            && let Some(why) = impossible(peer, session, settings)
         {
             let why = format!("FAR {} has a tunnel to {peer}, {why}", far.id);
             return Err(RuleError::incorrect::<OuterHeaderCreation>(
@@ -37,9 +37,10 @@ pub(super) fn check(session: &Session, settings: &Settings) -> Result<(), RuleEr
 }
 
 /// Why no gNB or UPF has an address. A gNB chooses the address to which the SMF sends its tunnels.
-/// In a tunnel to ourselves, a packet of a UE to its own address would return without end. And UEs
-/// do not reach addresses of peers, so a gNB could take a server from them.
-fn impossible(peer: IpAddr, settings: &Settings) -> Option<&'static str> {
+/// In a tunnel to ourselves, a packet of a UE to its own address would return without end; in one
+/// to the UE, each packet to it, in a further tunnel each time. And UEs do not reach addresses of
+/// peers, so a gNB could take a server from them.
+fn impossible(peer: IpAddr, session: &Session, settings: &Settings) -> Option<&'static str> {
     let peer = peer.to_canonical();
     let own = [settings.n3_ipv4.map(IpAddr::V4), settings.n3_ipv6.map(IpAddr::V6)];
     let is_broadcast = matches!(peer, IpAddr::V4(ip) if ip.is_broadcast());
@@ -47,6 +48,8 @@ fn impossible(peer: IpAddr, settings: &Settings) -> Option<&'static str> {
         Some("which is the UPF's own address")
     } else if peer.is_unspecified() || peer.is_multicast() || is_broadcast {
         Some("which is not the address of a host")
+    } else if is_of_ue(peer, session, settings) {
+        Some("which is the address of a UE")
     } else if !settings.n3_allow.is_empty()
         && !settings.n3_allow.iter().any(|network| network.contains(peer))
     {
@@ -54,4 +57,12 @@ fn impossible(peer: IpAddr, settings: &Settings) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Whether an address is that of the session's UE, or in a network of UEs.
+fn is_of_ue(peer: IpAddr, session: &Session, settings: &Settings) -> bool {
+    let own = UeAddress::of(peer);
+    settings.ue_networks.iter().any(|network| network.contains(peer))
+        || session.pdrs.values().any(|pdr| pdr.ue.contains(&own))
+        || session.routes().iter().any(|route| route.contains(peer))
 }

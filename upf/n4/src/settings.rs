@@ -21,6 +21,8 @@ pub struct Settings {
     pub n3_ipv6: Option<Ipv6Addr>,
     /// Networks of gNBs and UPFs. Tunnels to others are rejected, unless it is empty.
     pub n3_allow: Vec<Prefix>,
+    /// Networks of UEs, to which no tunnel leads.
+    pub ue_networks: Vec<Prefix>,
     /// Networks of SMFs. Requests of others are dropped.
     pub allow: Vec<Prefix>,
     /// Port of SMFs to which requests go.
@@ -77,12 +79,15 @@ impl From<&UpfConfig> for Settings {
             Some(id) => id.parse().map_or_else(|_| NodeId::Fqdn(id.clone()), NodeId::Ip),
         };
         let (n3_ipv4, n3_ipv6) = config.n3.addresses();
+        let pools = config.pools().into_iter().map(|pool| (IpAddr::V4(pool.network), pool.prefix));
+        let pools6 = config.pools6().into_iter().map(|(own, prefix)| (IpAddr::V6(own), prefix));
         Settings {
             node_id,
             address,
             n3_ipv4,
             n3_ipv6,
             n3_allow: config.n3.allow.iter().map(|network| network.0).collect(),
+            ue_networks: pools.chain(pools6).map(|(ip, prefix)| Prefix::of(ip, prefix)).collect(),
             allow: match config.n4.allow.is_empty() {
                 true => super::peers::loopback(),
                 false => config.n4.allow.iter().map(|network| network.0).collect(),

@@ -248,6 +248,7 @@ fn attack_a_gnb_names_an_address_that_it_cannot_have() {
     let n3 = Ipv4Addr::new(127, 0, 0, 8);
     let server = Ipv4Addr::new(203, 0, 113, 53);
     let groups = [Ipv4Addr::new(224, 0, 0, 1), Ipv4Addr::BROADCAST, Ipv4Addr::UNSPECIFIED];
+    let ues = [UE, Ipv4Addr::new(10, 45, 7, 7)];
     let refused = |smf: &mut Smf, seid: u64, peer: IpAddr| {
         let answer = smf.modify(seid, to(peer));
         assert_eq!(answer.cause, Cause::RULE_CREATION_FAILURE, "{peer}");
@@ -255,7 +256,7 @@ fn attack_a_gnb_names_an_address_that_it_cannot_have() {
     };
     let mut smf = Smf::without_heartbeats();
     let (seid, _) = smf.establish(establishment());
-    for peer in groups.into_iter().chain([n3]) {
+    for peer in groups.into_iter().chain(ues).chain([n3]) {
         refused(&mut smf, seid, peer.into());
         refused(&mut smf, seid, peer.to_ipv6_mapped().into());
     }
