@@ -1,11 +1,12 @@
 //! N6: the device, its addresses and routes.
-use super::netlink::Netlink;
+use super::netlink::{Ipv4Setting, Netlink};
 use super::tun::Device;
 use super::{netns, tun};
 use martlet_upf_config::{N6Mode, UpfConfig};
 use martlet_upf_datapath::{InterfaceError, OpenError};
-use nix::net::if_::if_nametoindex;
+use nix::net::if_::{if_nameindex, if_nametoindex};
 use std::fs::File;
+use std::io::Write;
 
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 /// IPv6 settings of interfaces.
@@ -105,9 +106,22 @@ pub fn without_redirects(interface: &str) {
 /// interfaces of N6, to which no router is connected.
 pub fn forward6(own: &[&str]) {
     let all = format!("{SETTINGS6}/all/forwarding");
-    if std::fs::read_to_string(&all).is_ok_and(|value| value.trim() == "1") {
+    let Ok(value) = std::fs::read_to_string(&all) else { return };
+    if value.trim() == "1" {
         return;
     }
+    let not_forwarded = |error: std::io::Error| {
+        tracing::warn!(
+            %error,
+            "IPv6 is not forwarded, and UEs reach the data network over IPv4 alone: set \
+             net.ipv6.conf.all.forwarding to 1"
+        );
+    };
+    // Nothing is changed without the right to switch forwarding on, as in containers.
+    let mut forwarding = match File::options().write(true).open(&all) {
+        Ok(file) => file,
+        Err(error) => return not_forwarded(error),
+    };
     let not_here = |name: &str| own.contains(&name) || matches!(name, "all" | "default" | "lo");
     for interface in std::fs::read_dir(SETTINGS6).into_iter().flatten().flatten() {
         let name = interface.file_name().to_string_lossy().into_owned();
@@ -123,15 +137,33 @@ pub fn forward6(own: &[&str]) {
             );
         }
     }
-    let _ = std::fs::write(all, "1");
+    if let Err(error) = forwarding.write_all(b"1") {
+        not_forwarded(error);
+    }
 }
 
-/// Enables forwarding between the interfaces of the machine, or of the namespace.
+/// Enables forwarding between the interfaces of the machine, or of the namespace. In a container
+/// with a read-only `/proc/sys`, it is those that exist now.
 pub fn forward() -> Result<(), InterfaceError> {
     let on = std::fs::read_to_string(FORWARDING).is_ok_and(|value| value.trim() == "1");
     if on {
         return Ok(());
     }
     std::fs::write(FORWARDING, "1")
+        .or_else(|error| forward_at_each().map_err(|_| error))
         .map_err(|source| InterfaceError::Forwarding { file: FORWARDING, source })
+}
+
+fn forward_at_each() -> std::io::Result<()> {
+    let netlink = Netlink::open()?;
+    for interface in &if_nameindex()? {
+        let set = netlink.ipv4_settings(interface.index(), &[(Ipv4Setting::Forwarding, 1)]);
+        // An interface with a tiny MTU has no IPv4.
+        if let Err(error) = set
+            && error.raw_os_error() != Some(libc::EAFNOSUPPORT)
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
 }

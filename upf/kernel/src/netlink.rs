@@ -18,6 +18,19 @@ const CREATE_OR_REPLACE: u16 = 0x400 | 0x100;
 /// network does not replace them, and packets take theirs.
 const FRAMED_METRIC: u32 = 1_000_000;
 
+/// IPv4 settings of an interface, with their numbers in `linux/ip.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ipv4Setting {
+    /// `forwarding`: packets that enter there are forwarded.
+    Forwarding = 1,
+    /// `rp_filter`: the reverse path filter, 0 off, 1 strict, 2 loose.
+    ReversePathFilter = 8,
+    /// `accept_local`: packets with a source address of this machine are accepted.
+    AcceptLocal = 23,
+    /// `route_localnet`: loopback addresses are routed.
+    RouteLoopback = 26,
+}
+
 /// A route socket.
 pub struct Netlink(OwnedFd);
 
@@ -47,6 +60,25 @@ impl Netlink {
         body.extend(index.to_ne_bytes());
         body.extend([0; 8]);
         attribute(&mut body, libc::IFLA_TXQLEN, &packets.to_ne_bytes());
+        self.request(NEW_LINK, 0, &body)
+    }
+
+    /// Sets IPv4 settings of an interface: those of `/proc/sys/net/ipv4/conf`, which containers may
+    /// not write.
+    pub fn ipv4_settings(&self, index: u32, settings: &[(Ipv4Setting, u32)]) -> io::Result<()> {
+        const IFLA_INET_CONF: u16 = 1;
+        let mut values = Vec::new();
+        for (setting, value) in settings {
+            attribute(&mut values, *setting as u16, &value.to_ne_bytes());
+        }
+        let (mut ipv4, mut families) = (Vec::new(), Vec::new());
+        attribute(&mut ipv4, IFLA_INET_CONF, &values);
+        attribute(&mut families, libc::AF_INET as u16, &ipv4);
+        // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
+        let mut body = vec![0, 0, 0, 0];
+        body.extend(index.to_ne_bytes());
+        body.extend([0; 8]);
+        attribute(&mut body, libc::IFLA_AF_SPEC, &families);
         self.request(NEW_LINK, 0, &body)
     }
 

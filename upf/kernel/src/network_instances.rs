@@ -1,6 +1,6 @@
 //! Network instances of N6: packets of each enter the kernel by an interface of their own, and a
 //! rule selects a routing table with the instance's default route.
-use super::netlink::Netlink;
+use super::netlink::{Ipv4Setting, Netlink};
 use martlet_upf_config::{N6Config, UpfConfig};
 use martlet_upf_datapath::{InterfaceError, OpenError};
 use nix::net::if_::if_nametoindex;
@@ -46,17 +46,18 @@ impl NetworkInstances {
                 // off, or loose with an address.
                 let all = std::fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter");
                 let filtered = all.is_ok_and(|all| all.trim() != "0");
+                let index = if_nametoindex(enters.as_str())
+                    .map_err(|error| failed("the interface", error.into()))?;
                 if filtered {
-                    let index = if_nametoindex(enters.as_str())
-                        .map_err(|error| failed("the interface", error.into()))?;
                     let address = Ipv4Addr::new(169, 254, 77, 80 + n as u8);
                     netlink
                         .address(index, address, 32)
                         .map_err(|error| failed("the address", error))?;
                 }
-                let path = format!("/proc/sys/net/ipv4/conf/{enters}/rp_filter");
-                std::fs::write(&path, if filtered { "2" } else { "0" })
-                    .map_err(|error| failed(&path, error))?;
+                let filter = (Ipv4Setting::ReversePathFilter, if filtered { 2 } else { 0 });
+                netlink
+                    .ipv4_settings(index, &[filter, (Ipv4Setting::Forwarding, 1)])
+                    .map_err(|error| failed("the IPv4 settings", error))?;
                 let table = FIRST_TABLE + n as u32;
                 // Left by an earlier run that was killed.
                 let _ = netlink.rule(false, &enters, table);

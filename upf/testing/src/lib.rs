@@ -25,6 +25,16 @@ pub fn run(program: &str, arguments: &str) {
     assert!(status.success(), "{program} {arguments}");
 }
 
+/// Makes `/proc/sys` read-only for this thread and those that it starts, as it is in containers.
+pub fn without_proc_sys() {
+    unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
+    run("mount", "--make-rprivate /");
+    run("mount", "--bind /proc/sys /proc/sys");
+    run("mount", "-o remount,bind,ro /proc/sys");
+    let written = std::fs::write("/proc/sys/net/ipv4/conf/lo/accept_local", "0");
+    assert!(written.is_err(), "/proc/sys is writable");
+}
+
 /// Runs a test on a thread in a new network namespace, which is removed afterwards. Without
 /// permission to create one, or without TUN devices, the test prints that it was skipped.
 pub fn in_namespace(test: impl FnOnce() + Send + 'static) {

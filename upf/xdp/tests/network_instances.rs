@@ -3,16 +3,16 @@
 //! the same address.
 mod common;
 
-use common::{open_datapath, peers_rig};
+use common::open_datapath;
 use martlet_pfcp::ie::{NetworkInstance, SdfFilter};
 use martlet_upf_config::{DatapathChoice, NetworkInstanceConfig, XdpMode};
 use martlet_upf_config::{UpfConfig, UpfConfig as Config};
 use martlet_upf_datapath::Change;
 use martlet_upf_datapath::conformance::{Rig, g_pdu, session, udp_packet};
 use martlet_upf_rules::{RuleLimits, Session};
-use martlet_upf_testing::peers::{N3, Peer, UE};
+use martlet_upf_testing::peers::{N3, Peer, PeersRig, UE};
 use martlet_upf_testing::rig::config;
-use martlet_upf_testing::{in_namespace, run};
+use martlet_upf_testing::{in_namespace, run, without_proc_sys};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
@@ -61,10 +61,18 @@ fn server(peer: &Peer, port: u16) -> UdpSocket {
 }
 
 fn packets_take_their_network_instance(config: UpfConfig) {
+    packets_take_their_network_instance_after(config, || {});
+}
+
+/// The same with a datapath that is opened after `prepare`.
+fn packets_take_their_network_instance_after(config: UpfConfig, prepare: fn()) {
     in_namespace(move || {
         let on_board = Peer::connect("n9", BOARD_SIDE, BOARD);
         run("ip", &format!("-n {} route add 10.45.0.0/16 via {BOARD_SIDE}", on_board.0));
-        let mut rig = peers_rig(config);
+        let mut rig = PeersRig::new(&config, |config: &UpfConfig| {
+            prepare();
+            open_datapath(config)
+        });
         run("ip", &format!("route add {SERVER}/32 via 10.98.0.2"));
         let (board, ground) = (server(&on_board, 7100), server(&rig.network, 7200));
         let session = classified(&*rig);
@@ -127,6 +135,18 @@ fn packets_take_their_network_instance_where_the_kernel_forwards() {
     let mut config = with_instance(DatapathChoice::Xdp, XdpMode::Native);
     config.xdp.direct = false;
     packets_take_their_network_instance(config);
+}
+
+/// In a container, forwarding is off, and `/proc/sys` is read-only.
+#[test]
+fn packets_take_their_network_instance_in_a_container() {
+    for datapath in [DatapathChoice::Kernel, DatapathChoice::Xdp] {
+        let config = with_instance(datapath, XdpMode::Generic);
+        packets_take_their_network_instance_after(config, || {
+            std::fs::write("/proc/sys/net/ipv4/ip_forward", "0").expect("no forwarding");
+            without_proc_sys();
+        });
+    }
 }
 
 #[test]

@@ -102,6 +102,8 @@ fn examine(config: &Config) -> Vec<Check> {
     if starts(config, "upf") {
         let setting = read_within(config.upf.n6.netns.as_deref(), "/proc/sys/net/ipv4/ip_forward");
         checks.push(forwarding(config, &setting));
+        let setting = "/proc/sys/net/ipv6/conf/all/forwarding";
+        checks.extend(forwarding6(config, &read_within(config.upf.n6.netns.as_deref(), setting)));
     }
     checks.extend(firewall::checks(config));
     checks.extend(mtu(config));
@@ -293,6 +295,23 @@ fn forwarding(config: &Config, setting: &str) -> Check {
             ),
         ),
     }
+}
+
+/// Forwarding of IPv6, where UEs have it and it is off. A kernel without IPv6 has no setting.
+fn forwarding6(config: &Config, setting: &str) -> Option<Check> {
+    let is_needed = matches!(config.upf.n6.mode, N6Mode::Nat | N6Mode::Routing)
+        && !config.upf.pools6().is_empty();
+    (is_needed && setting.trim() == "0").then(|| {
+        Check::note(
+            "forwarding",
+            "off for IPv6: the core turns it on at its start, if it may write /proc/sys",
+            format!(
+                "{}sysctl -w net.ipv6.conf.all.forwarding=1, and a file in /etc/sysctl.d to keep \
+                 it",
+                enter(config.upf.n6.netns.as_deref())
+            ),
+        )
+    })
 }
 
 /// The standard error of a program that failed.
@@ -546,6 +565,7 @@ mod tests {
         for (check, remedy) in [
             (sctp(false), "modprobe sctp"),
             (forwarding(&routing, "0\n"), "net.ipv4.ip_forward=1"),
+            (forwarding6(&routing, "0\n").unwrap(), "net.ipv6.conf.all.forwarding=1"),
             (clock("NTPSynchronized=no\n"), "timedatectl set-ntp true"),
             (clock(""), "chrony"),
             (huge_pages(&fabric, "HugePages_Total:       0\n").unwrap(), "vm.nr_hugepages"),
@@ -582,6 +602,9 @@ mod tests {
         let none = config(|config| config.upf.n6.mode = N6Mode::None);
         assert_eq!(tun(&none, false), None);
         assert_eq!(forwarding(&none, "0\n").grade, Grade::Good);
+        assert_eq!((forwarding6(&none, "0\n"), forwarding6(&xdp, "")), (None, None));
+        let ipv4 = config(|config| config.upf.n6.pools6.clear());
+        assert_eq!(forwarding6(&ipv4, "0\n"), None);
         assert_eq!(huge_pages(&xdp, ""), None);
     }
 

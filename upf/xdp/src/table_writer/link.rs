@@ -5,7 +5,7 @@ use martlet_interface::Feature;
 use martlet_upf_config::{N6Mode, Pool, UpfConfig};
 use martlet_upf_datapath::{InterfaceError, OpenError};
 use martlet_upf_kernel::n6::{forward, forward6, without_redirects};
-use martlet_upf_kernel::netlink::Netlink;
+use martlet_upf_kernel::netlink::{Ipv4Setting, Netlink};
 use martlet_upf_rules::Prefix;
 use nix::net::if_::if_nametoindex;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -117,23 +117,22 @@ impl Link {
         // since an address is assigned.
         let filtered = std::fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter")
             .is_ok_and(|all| all.trim() != "0");
-        let filter = if filtered { "2" } else { "0" };
+        let filter = (Ipv4Setting::ReversePathFilter, if filtered { 2 } else { 0 });
         if filtered {
             let set = netlink.address(self.inner, Ipv4Addr::new(169, 254, 77, 76), 32);
             set.map_err(|error| ("the address".into(), error))?;
         }
-        for (setting, value) in [
-            ("accept_local", "1"),
-            ("route_localnet", "1"),
-            ("rp_filter", filter),
-            ("forwarding", "1"),
-        ] {
-            let path = format!("/proc/sys/net/ipv4/conf/{inner}/{setting}");
-            std::fs::write(&path, value).map_err(|error| (path, error))?;
-        }
+        let accept_local = (Ipv4Setting::AcceptLocal, 1);
+        let settings =
+            [accept_local, (Ipv4Setting::RouteLoopback, 1), filter, (Ipv4Setting::Forwarding, 1)];
+        let set = netlink.ipv4_settings(self.inner, &settings);
+        set.map_err(|error| (format!("the IPv4 settings of {inner}"), error))?;
         if config.n3.addresses().1.is_some() {
             let path = format!("/proc/sys/net/ipv6/conf/{outer}/forwarding");
-            std::fs::write(&path, "1").map_err(|error| (path, error))?;
+            // A new interface has the value of all interfaces.
+            if !std::fs::read_to_string(&path).is_ok_and(|value| value.trim() == "1") {
+                std::fs::write(&path, "1").map_err(|error| (path, error))?;
+            }
         }
         martlet_interface::set_feature(outer, Feature::TransmitChecksums, false)
             .map_err(|error| ("the checksums".into(), error))?;
@@ -143,10 +142,8 @@ impl Link {
         if config.n6.mode == N6Mode::Nat && !config.xdp.nat.addresses.is_empty() {
             // Programs pass translated packets to the kernel, whose source is then an address of
             // its own.
-            for (setting, value) in [("accept_local", "1"), ("rp_filter", filter)] {
-                let path = format!("/proc/sys/net/ipv4/conf/{outer}/{setting}");
-                std::fs::write(&path, value).map_err(|error| (path, error))?;
-            }
+            let set = netlink.ipv4_settings(self.outer, &[accept_local, filter]);
+            set.map_err(|error| (format!("the IPv4 settings of {outer}"), error))?;
             // With it, the kernel answers neighbour requests for the address, and packets to ports
             // without a flow.
             for public in config.xdp.nat.addresses.iter().filter(|public| !is_ours(**public)) {
