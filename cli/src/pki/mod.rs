@@ -294,16 +294,18 @@ static EXPIRY: LazyLock<IntGaugeVec> = LazyLock::new(|| {
 });
 
 /// Shows the end of a certificate's validity as a metric, and warns every day from
-/// [`WARNING_DAYS`] before it, and when it expires. Needs a runtime.
+/// [`WARNING_DAYS`] before it, and when it expires. It is that of the certificate that the process
+/// has loaded, also after the file was renewed. Needs a runtime.
 pub fn watch_expiry(files: Vec<PathBuf>) {
     tokio::spawn(async move {
+        let mut all: Vec<InUse> = files.into_iter().map(InUse::new).collect();
         loop {
             let mut next = CHECK_INTERVAL;
-            for file in &files {
-                match Certificate::read(file) {
-                    Ok(certificate) => {
-                        report_expiry(&certificate);
-                        next = next.min(certificate.next_check());
+            for certificate in &mut all {
+                match certificate.look() {
+                    Ok((in_use, is_renewed)) => {
+                        report_expiry(in_use, is_renewed);
+                        next = next.min(in_use.next_check());
                     }
                     Err(error) => tracing::warn!("{error:#}"),
                 }
@@ -313,23 +315,49 @@ pub fn watch_expiry(files: Vec<PathBuf>) {
     });
 }
 
-fn report_expiry(certificate: &Certificate) {
+/// A certificate that a process has loaded at its start.
+struct InUse {
+    file: PathBuf,
+    /// As the file was at the first look.
+    loaded: Option<Certificate>,
+}
+
+impl InUse {
+    fn new(file: PathBuf) -> Self {
+        InUse { file, loaded: None }
+    }
+
+    /// The certificate in use, and whether the file has another one now.
+    fn look(&mut self) -> Result<(&Certificate, bool)> {
+        let loaded = match self.loaded.take() {
+            Some(loaded) => loaded,
+            None => Certificate::read(&self.file)?,
+        };
+        // A file that cannot be read now changes nothing about what is in use.
+        let now = Certificate::read(&self.file);
+        let is_renewed = now.is_ok_and(|now| now.serial != loaded.serial);
+        let loaded: &Certificate = self.loaded.insert(loaded);
+        Ok((loaded, is_renewed))
+    }
+}
+
+fn report_expiry(certificate: &Certificate, is_renewed: bool) {
     let (name, days) = (certificate.name.as_str(), certificate.days_left());
     EXPIRY.with_label_values(&[name]).set(certificate.expires.as_second());
     let expires = certificate.expires;
+    let what = match is_renewed {
+        true => "restart the function, which uses the certificate from before its renewal",
+        false => "run `martlet pki renew` and restart the function",
+    };
     match certificate.validity() {
         Validity::Valid => {}
-        Validity::ExpiresSoon => tracing::warn!(
-            certificate = name,
-            days,
-            %expires,
-            "certificate expires soon: run `martlet pki renew` and restart the function"
-        ),
+        Validity::ExpiresSoon => {
+            tracing::warn!(certificate = name, days, %expires, "certificate expires soon: {what}");
+        }
         Validity::Expired => tracing::error!(
             certificate = name,
             %expires,
-            "certificate has expired, and peers refuse it: run `martlet pki renew` and restart the \
-             function"
+            "certificate has expired, and peers refuse it: {what}"
         ),
     }
 }
@@ -553,6 +581,30 @@ mod tests {
         let next = last_hour.next_check();
         assert!(next > Duration::from_secs(3590) && next <= Duration::from_secs(3601), "{next:?}");
         assert_eq!(certificate(40 * 24 * 3600).validity(), Validity::Valid);
+    }
+
+    #[test]
+    fn a_certificate_that_was_renewed_is_not_in_use_before_a_restart() {
+        let folder = std::env::temp_dir().join(format!("martlet-renewed-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        init(&Config::default(), &folder, &[]).unwrap();
+        let file = folder.join("amf.pem");
+        renew(&folder, &["amf".into()], 20).unwrap();
+        let mut in_use = InUse::new(file.clone());
+        let days =
+            |(certificate, is_renewed): (&Certificate, bool)| (certificate.days_left(), is_renewed);
+        let (soon, is_renewed) = days(in_use.look().unwrap());
+        assert!(soon <= 21 && !is_renewed, "{soon}");
+        renew(&folder, &[], FUNCTION_DAYS).unwrap();
+        assert!(Certificate::read(&file).unwrap().days_left() > 300);
+        assert_eq!(days(in_use.look().unwrap()), (soon, true));
+        // The restarted function has the new one.
+        let (renewed, is_renewed) = days(InUse::new(file.clone()).look().unwrap());
+        assert!(renewed > 300 && !is_renewed, "{renewed}");
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(days(in_use.look().unwrap()), (soon, false));
+        assert!(InUse::new(file).look().is_err());
+        let _ = std::fs::remove_dir_all(&folder);
     }
 
     #[test]
