@@ -630,3 +630,26 @@ fn the_systemd_unit_is_exposed_at_most_2_0() {
     }
     assert!(units > 0, "no unit was found");
 }
+
+/// systemd would refuse a socket that the UPF's own filter permits.
+#[test]
+fn the_systemd_settings_for_xdp_permit_the_sockets_of_the_upf() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |file: &str| std::fs::read_to_string(root.join(file)).expect(file);
+    let filter = read("sandbox/filters/upf.txt");
+    let families = filter.lines().find_map(|line| line.strip_prefix("socket 0 = "));
+    let settings = read("deploy/systemd/xdp.conf");
+    let permitted: Vec<&str> = settings
+        .lines()
+        .filter_map(|line| line.strip_prefix("RestrictAddressFamilies="))
+        .flat_map(str::split_whitespace)
+        .collect();
+    for family in families.expect("sockets of the UPF").split('|') {
+        let name = match family.trim().parse::<i32>() {
+            Ok(libc::AF_PACKET) => "AF_PACKET",
+            Ok(libc::AF_XDP) => "AF_XDP",
+            _ => panic!("{family}: write its name here"),
+        };
+        assert!(permitted.contains(&name), "{name} is not in {settings}");
+    }
+}

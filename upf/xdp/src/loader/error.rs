@@ -21,8 +21,8 @@ pub enum XdpError {
     },
     /// A program cannot be pinned, or taken over from an earlier process.
     #[error(
-        "{path} cannot be used to keep XDP programs: {error}; mount bpffs (`mount -t bpf bpf \
-         /sys/fs/bpf`), or leave out upf.xdp.pin"
+        "{path} cannot be used to keep XDP programs: {error}; {hint}, or leave out upf.xdp.pin",
+        hint = pin_hint(.error)
     )]
     Pin {
         /// The path of the pin.
@@ -62,6 +62,14 @@ fn attach_hint(error: &io::Error) -> &'static str {
             "; its MTU may be too large for XDP: 3498 bytes fit everywhere"
         }
         _ => "",
+    }
+}
+
+fn pin_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        // systemd mounts it for root alone.
+        io::ErrorKind::PermissionDenied => "run as root, or with the capability CAP_DAC_OVERRIDE",
+        _ => "mount bpffs (`mount -t bpf bpf /sys/fs/bpf`)",
     }
 }
 
