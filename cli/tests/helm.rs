@@ -151,6 +151,26 @@ fn each_pod_has_certificates_of_its_own() {
 }
 
 /// The root file system of the pods is read-only: sockets of OAM and API are in a folder in memory.
+/// Kubernetes cannot count the pods of a DaemonSet: a budget for them permits no eviction at all.
+#[test]
+fn disruption_budgets_are_for_pods_that_kubernetes_can_count() {
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let all = manifests(&std::fs::read_to_string(entry.unwrap().path()).unwrap());
+        let of_kind = |kind: &'static str| all.iter().filter(move |one| one["kind"] == kind);
+        let component = |labels: &Value| labels["app.kubernetes.io/component"].clone();
+        let sets = of_kind("StatefulSet");
+        let sets: Vec<Value> =
+            sets.map(|set| component(&set["spec"]["selector"]["matchLabels"])).collect();
+        let mut budgets = 0;
+        for budget in of_kind("PodDisruptionBudget") {
+            budgets += 1;
+            let of = component(&budget["spec"]["selector"]["matchLabels"]);
+            assert!(sets.contains(&of), "{of} is in no StatefulSet");
+        }
+        assert!(budgets > 0, "no budget was found");
+    }
+}
+
 #[test]
 fn every_pod_has_a_writable_folder_for_the_sockets_of_oam_and_api() {
     let mut count = 0;

@@ -49,6 +49,22 @@ def mistakes(manifests):
         for port in one["spec"]["ports"]:
             if port["targetPort"] not in ports:
                 yield f"Service {one['metadata']['name']}: no port {port['targetPort']}"
+    for one in manifests:
+        name = f"{one['kind']} {one['metadata']['name']}"
+        if one["kind"] == "PodDisruptionBudget":
+            selector = one["spec"]["selector"]["matchLabels"].items()
+            kinds = {
+                pod["kind"]
+                for pod in pods
+                if selector <= pod["spec"]["template"]["metadata"]["labels"].items()
+            }
+            if kinds != {"StatefulSet"}:
+                yield f"{name}: Kubernetes cannot count the pods of {kinds or 'nothing'}"
+        if one["kind"] == "Cluster":
+            # The API server has a rule for it, which kubeconform does not evaluate.
+            synchronous = one["spec"].get("postgresql", {}).get("synchronous", {"number": 1})
+            if synchronous["number"] < 1:
+                yield f"{name}: no standby is synchronous: leave out `synchronous`"
 
 
 def main():

@@ -56,6 +56,11 @@ for values in "$chart"/ci/*.yaml; do
         failed=1
     fi
 done
+# A database without a standby.
+"$helm" template core "$chart" -f "$chart/ci/cloudnative-pg.yaml" \
+    --set database.cloudnativePg.instances=1 > "$tools/one-instance.yaml"
+conforms "$tools/one-instance.yaml" || failed=1
+"$tools/python/bin/python" "$chart/check.py" "$tools/one-instance.yaml"
 # What kubeconform has to refuse: of Kubernetes, and of both operators.
 for wrong in 's/replicas: 2/replicas: two/' 's/clusterIP: None/clusterIp: None/' \
     's/method: any/method: most/' 's/endpoints:/endpoint:/'; do
