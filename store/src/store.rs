@@ -25,6 +25,9 @@ const SEE_LOG: &str = "see the log event `subscriber database failed`";
 /// Subscribers of an import that are sealed and written together.
 const BATCH: usize = 500;
 
+/// Subscribers of which the operator's key has to open one.
+const KEY_SAMPLES: usize = 8;
+
 /// Subscribers and their contexts.
 ///
 /// With an SQLite file a call takes some ten microseconds and does not wait for the disk: a write
@@ -106,10 +109,12 @@ impl Store {
     }
 
     /// Adds subscribers one after the other, all or none; with `replace`, in place of existing
-    /// ones. Memory does not grow with their number. Returns the number.
+    /// ones. Memory does not grow with their number. Returns the number. Without `replace`, the
+    /// operator's key has to be that of the subscribers that exist.
     ///
     /// # Errors
-    /// As [`Store::add`], or the first error of the iterator. Nothing has been added then.
+    /// As [`Store::add`] and [`Store::check_key`], or the first error of the iterator. Nothing has
+    /// been added then.
     pub fn import<S: Borrow<Subscriber>, E: From<StoreError>>(
         &self,
         subscribers: impl Iterator<Item = Result<S, E>>,
@@ -121,6 +126,10 @@ impl Store {
             let profile = self.sealed(&subscriber.supi, serde_json::to_value(subscriber)?)?;
             Ok(Row { supi: subscriber.supi.clone(), gpsi, sqn: subscriber.sqn, profile })
         };
+        // Who has lost the key replaces all subscribers.
+        if !replace {
+            self.check_key()?;
+        }
         let (mut failed, mut count) = (None, 0);
         let mut subscribers = subscribers.fuse();
         let mut batches = std::iter::from_fn(|| {
@@ -428,6 +437,23 @@ impl Store {
 
     pub(crate) fn parsed(&self, row: &Row) -> Result<Subscriber, StoreError> {
         opened(&self.seal, row)
+    }
+
+    /// Checks that the operator's key opens subscribers of the database. A damaged one among those
+    /// that it opens is no error.
+    ///
+    /// # Errors
+    /// [`StoreError::Sealed`]: they were encrypted with another key, as that of another machine. Or
+    /// the database failed.
+    pub fn check_key(&self) -> Result<(), StoreError> {
+        let mut refused = None;
+        for row in self.database.list("", KEY_SAMPLES)? {
+            match self.parsed(&row) {
+                Err(error @ StoreError::Sealed(_)) => refused = Some(error),
+                _ => return Ok(()),
+            }
+        }
+        refused.map_or(Ok(()), Err)
     }
 
     /// Encrypts the keys of a database of an earlier version, which stored them as they are.

@@ -245,6 +245,16 @@ fn keys_are_encrypted_in_the_database() {
         let refused =
             Store::open_at(&database.url(), Some(&other)).unwrap().subscriber(SUPI).unwrap_err();
         assert!(refused.to_string().contains("another operator's key"), "{refused}");
+        // Nothing is added with it: no key would open all subscribers.
+        let store = Store::open_at(&database.url(), Some(&other)).unwrap();
+        let refused = store.check_key().unwrap_err();
+        assert!(refused.to_string().contains("another operator's key"), "{refused}");
+        assert!(store.add(&[wanted.nth(1).unwrap()], false).is_err());
+        assert_eq!(store.count().unwrap(), 1);
+        database.open().check_key().unwrap();
+        // After the loss of the key, all subscribers are replaced.
+        store.add(std::slice::from_ref(&wanted), true).unwrap();
+        store.check_key().unwrap();
     });
 }
 

@@ -137,6 +137,20 @@ impl Config {
     pub fn database(&self) -> DatabaseUrl {
         DatabaseUrl::parse(&self.udr.path)
     }
+
+    /// The file of the operator's key that a core with this configuration would use for a database.
+    /// Empty for the file beside it.
+    pub fn key_file_of(&self, database: &DatabaseUrl) -> String {
+        let is_own = database_name(database) == database_name(&self.database());
+        match database {
+            DatabaseUrl::Postgres(_) if self.udr.key_file.is_empty() => {
+                self.state_dir.join(POSTGRES_KEY_FILE).display().to_string()
+            }
+            DatabaseUrl::Postgres(_) => self.udr.key_file.clone(),
+            _ if is_own => self.udr.key_file.clone(),
+            _ => String::new(),
+        }
+    }
 }
 
 /// The name of a database by which a command and a core can tell whether they use the same one: the
@@ -201,6 +215,12 @@ mod tests {
         let server = load("udr: { path: \"postgresql://u@db/m\" }\n");
         assert_eq!(server.udr.path, "postgresql://u@db/m");
         assert_eq!(server.udr.key_file, folder.join("martlet.key").display().to_string());
+        // A command that names another database has the key of the core that will use it.
+        let postgres = DatabaseUrl::parse("postgresql://db/martlet");
+        assert_eq!(beside.key_file_of(&postgres), folder.join("martlet.key").display().to_string());
+        assert_eq!(other.key_file_of(&postgres), "/k");
+        assert_eq!(other.key_file_of(&other.database()), "/k");
+        assert_eq!(other.key_file_of(&DatabaseUrl::parse("/elsewhere.db")), "");
         // The registrations of an SQLite database in the same folder have another key.
         let nrf = folder.join("nrf.db").display().to_string();
         assert_eq!(server.nrf.context_store.database, nrf);

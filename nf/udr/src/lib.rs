@@ -123,6 +123,8 @@ impl NetworkFunction for Udr {
         let url = DatabaseUrl::parse(&config.path);
         let opened = Store::open_at(&url, key_file);
         let store = opened.map_err(|error| StartError::database("udr.path", error))?;
+        // Otherwise each authentication at this UDR would fail.
+        store.check_key().map_err(|error| StartError::database("udr.path", error))?;
         let epoch =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         // Identities differ from those of earlier starts.

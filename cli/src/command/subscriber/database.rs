@@ -143,7 +143,8 @@ impl DatabaseArgs {
     pub(super) fn open(&self) -> Result<Opened> {
         let mut config = self.config.load()?;
         if let Some(path) = &self.db {
-            config.udr = UdrConfig { path: path.clone(), ..UdrConfig::default() };
+            let key_file = config.key_file_of(&DatabaseUrl::parse(path));
+            config.udr = UdrConfig { path: path.clone(), key_file, ..UdrConfig::default() };
         }
         let url = config.database();
         if url == DatabaseUrl::Memory {
