@@ -1,7 +1,8 @@
 //! The runtime of a process, its signals, and notifications to systemd.
 use crate::reload::Reloader;
 use anyhow::Result;
-use martlet_nf::{Ready, ShutdownTrigger};
+use martlet::config::Config;
+use martlet_nf::{Ready, Shutdown, ShutdownTrigger};
 use sd_notify::NotifyState;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +46,23 @@ pub fn on_signal(trigger: ShutdownTrigger) -> Result<()> {
         }
     });
     Ok(())
+}
+
+/// Time of an orderly stop that systemd waits for beyond a graceful release of the UPF.
+const STOP_MARGIN: Duration = Duration::from_secs(5);
+
+/// At the shutdown, asks systemd to wait for the graceful release of a UPF. It would kill the
+/// process after the `TimeoutStopSec` of the unit, before SMFs have moved the sessions away.
+pub fn extend_stop(config: &Config, shutdown: Shutdown) {
+    let waits = Duration::from_secs(config.upf.n4.graceful_release_s);
+    if waits.is_zero() {
+        return;
+    }
+    tokio::spawn(async move {
+        shutdown.wait().await;
+        let micros = u32::try_from((waits + STOP_MARGIN).as_micros()).unwrap_or(u32::MAX);
+        notify_systemd(&[NotifyState::ExtendTimeoutUsec(micros)]);
+    });
 }
 
 /// Makes the kernel terminate this process when its parent ends. Without its supervisor it would

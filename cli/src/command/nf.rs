@@ -64,8 +64,10 @@ pub fn run(args: NfArgs) -> Result<()> {
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;
-        if let Some(supervisor) = args.supervisor {
-            runtime::exit_with_parent(supervisor)?;
+        match args.supervisor {
+            Some(supervisor) => runtime::exit_with_parent(supervisor)?,
+            None if args.name == "upf" => runtime::extend_stop(&config, shutdown.clone()),
+            None => {}
         }
         let history_file = config.oam.history.file(&config.udr.path, Some(&args.name));
         let _history =

@@ -96,6 +96,7 @@ async fn one_process(
 ) -> Result<()> {
     let (trigger, shutdown) = Shutdown::new();
     runtime::on_signal(trigger.clone())?;
+    runtime::extend_stop(&config, shutdown.clone());
     let history_file = config.oam.history.file(&config.udr.path, None);
     let _history =
         history_file.map(|file| ue_history::open(&file, &config.oam.history)).transpose()?;

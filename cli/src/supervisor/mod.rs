@@ -31,7 +31,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// A process that does not end within this time of SIGTERM is killed.
+/// A process that does not end within this time of SIGTERM is killed, unless it is a UPF that
+/// releases its associations gracefully.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Time within which a signal to all processes reaches each.
@@ -46,6 +47,7 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
     let started = Instant::now();
     let (trigger, shutdown) = Shutdown::new();
     runtime::on_signal(trigger.clone())?;
+    runtime::extend_stop(&config, shutdown.clone());
     let answers = Arc::new(RwLock::new(Answers::default()));
     let shown = answers.clone();
     let running = Restarts::default();
@@ -90,7 +92,8 @@ async fn supervise(config: Config, command: FunctionCommand) -> Result<()> {
     for name in function_names(&config).chain(api) {
         let is_needed = name != API_FUNCTION || northbound::is_needed(&config);
         let (running, shutdown) = (running.clone(), shutdown.clone());
-        watchers.spawn(watch(name, is_needed, command.clone(), running, shutdown));
+        let timeout = stop_timeout(&config, name);
+        watchers.spawn(watch(name, is_needed, command.clone(), running, shutdown, timeout));
     }
     let poll = poll_status(config.clone(), running.clone(), answers, readiness, started);
     let poll = tokio::spawn(poll);
@@ -208,6 +211,7 @@ async fn watch(
     command: FunctionCommand,
     running: Restarts,
     shutdown: Shutdown,
+    timeout: Duration,
 ) -> Result<()> {
     let mut child = command.spawn(name)?;
     let (mut crashes, mut is_first) = (0u32, true);
@@ -219,7 +223,7 @@ async fn watch(
                 if name == "nrf" {
                     wait_for_others(&running, name).await;
                 }
-                let outcome = stop(child, name).await;
+                let outcome = stop(child, name, timeout).await;
                 running.ended(name, None);
                 return outcome;
             }
@@ -269,17 +273,23 @@ async fn wait_for_others(running: &Restarts, name: &str) {
     }
 }
 
-async fn stop(mut child: Process, name: &str) -> Result<()> {
+/// How long a function may take to stop: a UPF waits for SMFs that move its sessions away.
+fn stop_timeout(config: &Config, name: &str) -> Duration {
+    let waits = if name == "upf" { config.upf.n4.graceful_release_s } else { 0 };
+    STOP_TIMEOUT + Duration::from_secs(waits)
+}
+
+async fn stop(mut child: Process, name: &str, timeout: Duration) -> Result<()> {
     let signalled = Instant::now();
     child.signal(Signal::SIGTERM);
-    match tokio::time::timeout(STOP_TIMEOUT, child.wait()).await {
+    match tokio::time::timeout(timeout, child.wait()).await {
         Ok(_) => tracing::debug!(
             nf = name,
             ms = signalled.elapsed().as_millis() as u64,
             "function stopped"
         ),
         Err(_) => {
-            tracing::warn!(nf = name, timeout = ?STOP_TIMEOUT, "function did not stop, killing it");
+            tracing::warn!(nf = name, ?timeout, "function did not stop, killing it");
             child.signal(Signal::SIGKILL);
             child.wait().await?;
         }
@@ -396,6 +406,15 @@ fn all_are_registered(nfs: &[Value]) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_upf_may_stop_as_slowly_as_it_is_configured_to() {
+        let mut config = Config::default();
+        assert_eq!(stop_timeout(&config, "upf"), STOP_TIMEOUT);
+        config.upf.n4.graceful_release_s = 20;
+        assert_eq!(stop_timeout(&config, "upf"), STOP_TIMEOUT + Duration::from_secs(20));
+        assert_eq!(stop_timeout(&config, "smf"), STOP_TIMEOUT);
+    }
 
     #[test]
     fn functions_register_with_the_nrf_of_this_core_or_of_another_machine() {
