@@ -72,6 +72,38 @@ fn sessions_are_restored_after_a_upf_restart() {
     });
 }
 
+/// The UPF is started again with another address of N3.
+#[test]
+fn sessions_are_restored_at_another_address_of_n3() {
+    in_namespace(|| async {
+        let upf = SeparateUpf::start().await?;
+        let core = TestCore::start(Sbi::Http, |config| {
+            SeparateUpf::replace_core_upf(config);
+            config.smf.n4.heartbeat_s = 1;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (active, from) = core.ue_with_session(&gnb, 1).await?;
+        let (idle, to) = core.ue_with_session(&gnb, 2).await?;
+        reaches(&active, 1, GATEWAY).await?;
+        idle.release_to_idle().await?;
+        core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
+
+        let upf =
+            upf.restart_as(|config| config.n3.address = ([127, 0, 0, 109], 2152).into()).await?;
+        upf.until_sessions(2).await?;
+        // The gNB gets the new endpoint at once, and that of the idle UE with its paging.
+        reaches(&active, 1, GATEWAY).await?;
+        active.send_ip(1, ping(from, to, 7)).await?;
+        let (_, packet) = idle.recv_ip().await?;
+        ensure!(sequence_of(&packet) == Some(7), "{packet:02x?}");
+        active.deregister().await?;
+        idle.deregister().await?;
+        core.until_all_released().await?;
+        upf.until_sessions(0).await
+    });
+}
+
 #[test]
 fn service_request_detects_a_lost_upf_session() {
     in_namespace(|| async {

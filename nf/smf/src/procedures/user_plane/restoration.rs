@@ -1,7 +1,8 @@
 //! Restoration of N4 sessions that a UPF has lost (TS 23.527, 4.3.2).
 //!
-//! A session with one UPF keeps its N3 endpoint, so that UE and gNB notice nothing. A session with
-//! two UPFs is established again, and its gNB gets the new endpoint.
+//! A session with one UPF keeps its N3 endpoint, so that UE and gNB notice nothing, unless the UPF
+//! has another address on N3 now. A session with two UPFs is established again. The gNB gets a new
+//! endpoint.
 use super::{n3_tunnel_update, n4_session_establishment, n4_session_release};
 use crate::metrics;
 use crate::n4::N4Error;
@@ -64,12 +65,22 @@ pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
         charging_session::report_upf_removal(session, usage).await;
         outcome = n4_session_establishment::restore_at(session, before.upf, n3).await;
     }
+    // The UPF has another address on N3 since its restart: it chooses the endpoint.
+    if matches!(outcome, Err(N4Error::Rejected(cause))
+        if cause == Cause::INVALID_FTEID_ALLOCATION_OPTION.0)
+    {
+        outcome = n4_session_establishment::establish_at(session, before.upf).await;
+    }
     let (supi, id, upf) = (&session.supi, session.id, before.upf);
     match outcome {
         Ok(restored) => {
             metrics::procedure("user_plane_restoration", "ok", started);
-            tracing::info!(%supi, session = id, %upf, "N4 session restored");
+            let is_moved = (restored.teid, restored.address) != n3;
+            tracing::info!(%supi, session = id, %upf, is_moved, "N4 session restored");
             session.set_path(UserPlanePath::Anchor(restored));
+            if is_moved {
+                n3_tunnel_update::send(session).await;
+            }
             Ok(())
         }
         // The session is restored with the next association.
