@@ -56,6 +56,14 @@ pub fn backup(args: &BackupArgs) -> Result<()> {
     let (config, file) = (args.config.load()?, args.config.file());
     let made = Api::of_core(&config).map(|api| runtime::block_on(over_api(&api, &args.folder)));
     let copied = match made {
+        // Under the systemd unit, the core has a /tmp of its own.
+        Some(Ok(_)) if is_missing(&args.folder) => {
+            eprintln!(
+                "note: the core made the backup in a folder that it alone sees, such as its own \
+                 /tmp, which ends with it: this command copies the files"
+            );
+            copy(&config, file.as_deref(), &args.folder)?
+        }
         Some(Ok(copied)) => copied,
         // What exists was not made by this command.
         Some(Err(error)) if args.folder.exists() => return Err(error),
@@ -83,6 +91,11 @@ pub fn backup(args: &BackupArgs) -> Result<()> {
         args.folder.display()
     );
     Ok(())
+}
+
+/// Whether a folder does not exist. One in a folder that this user may not enter may exist.
+fn is_missing(folder: &Path) -> bool {
+    matches!(folder.try_exists(), Ok(false))
 }
 
 fn copy(config: &Config, file: Option<&Path>, folder: &Path) -> Result<Vec<String>> {
@@ -208,4 +221,18 @@ fn withdrawn(was_staged: bool) -> Result<()> {
 /// A number with its noun: `1 file`, `2 files`.
 fn counted(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_this_user_may_not_enter_is_not_missing() {
+        let folder = std::env::temp_dir();
+        assert!(!is_missing(&folder));
+        assert!(is_missing(&folder.join("martlet-none")));
+        // As for a folder without the right to enter it, this is unknown.
+        assert!(!is_missing(&folder.join("x".repeat(300))));
+    }
 }
