@@ -23,6 +23,7 @@ enum origin {
 	FROM_KERNEL,	/* the veth pair with the kernel */
 	FROM_BUFFER,	/* user space, after buffering */
 	FROM_SOCKET,	/* user space, reassembled by the kernel */
+	FROM_CPU,	/* an interface, by way of the CPU that received it: see `uplink_cpus.h` */
 };
 
 /* The rule still buffers: leave the packet to user space. */
@@ -188,9 +189,11 @@ inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
 		verdict->ifindex = ifindex;
 		return XDP_REDIRECT;
 	}
-	/* On veth a frame sent by XDP_TX may be delayed until the next one. */
-	return settings.transmit && ifindex == ctx->ingress_ifindex ? XDP_TX :
-								      bpf_redirect(ifindex, 0);
+	/* On veth a frame sent by XDP_TX may be delayed until the next one. The program of a CPU's
+	 * queue cannot return XDP_TX. */
+	if (settings.transmit && origin != FROM_CPU && ifindex == ctx->ingress_ifindex)
+		return XDP_TX;
+	return bpf_redirect(ifindex, 0);
 }
 
 inline_always int send_to_hop(struct xdp_md *ctx, struct hop *hop, enum origin origin)

@@ -47,10 +47,11 @@ global int non_ip_session(struct xdp_md *ctx, __u32 offset, struct flow *flow, i
 	return XDP_DROP;
 }
 
-/* How a packet is buffered: see `buffer`. One from a tunnel returns to it when it is sent. */
+/* How a packet is buffered: see `buffer`. One from a tunnel returns to it when it is sent. Sockets
+ * take no frames from the queue of a CPU, which does not keep their receive queue. */
 inline_always __u32 buffered_as(struct tunnelled *tunnel, enum origin origin)
 {
-	__u32 how = origin != FROM_SOCKET ? BUFFER_LIVE : 0;
+	__u32 how = origin == FROM_SOCKET || origin == FROM_CPU ? 0 : BUFFER_LIVE;
 	if (!tunnel)
 		return how;
 	how |= ARGUMENT_TUNNEL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /* The XDP programs: for interfaces, for the veth pair with the kernel, and for buffered packets. */
 #include "pipeline.h"
+#include "uplink_cpus.h"
 #include "baseline.h"
 
 inline_always int handle(struct xdp_md *ctx, enum origin origin)
@@ -62,6 +63,9 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 			return dropped(DROP_MALFORMED);
 		}
 	}
+	/* Other CPUs get nothing but G-PDUs. */
+	if (origin == FROM_CPU)
+		return pass_to_kernel();
 	if (!read_ip(data + offset, end, protocol, &flow))
 		return pass_to_kernel();
 	if (unlikely(trace.capture))
@@ -128,6 +132,22 @@ SEC("xdp")
 int martlet_port(struct xdp_md *ctx)
 {
 	return observe(ctx, FROM_PORT);
+}
+
+/* The same where several CPUs process G-PDUs. */
+SEC("xdp")
+int martlet_spread(struct xdp_md *ctx)
+{
+	if (globals.spread && to_uplink_cpu(ctx) == XDP_REDIRECT)
+		return XDP_REDIRECT;
+	return observe(ctx, FROM_PORT);
+}
+
+/* The queue of a CPU, with the G-PDUs that `martlet_spread` gives to it. */
+SEC("xdp/cpumap")
+int martlet_uplink(struct xdp_md *ctx)
+{
+	return observe(ctx, FROM_CPU);
 }
 
 /* The program end of the veth pair with the kernel. */

@@ -480,6 +480,9 @@ struct nat_settings {
  * its instance instead of the QFI. */
 #define INSTANCES 8
 
+/* CPUs that process G-PDUs at most; a power of two. */
+#define UPLINK_CPUS 32
+
 /* Settings, constant from the load of the programs on. */
 struct settings {
 	__be32 n3_ip4;
@@ -503,6 +506,10 @@ struct settings {
 	__u32 instance_outer[INSTANCES];
 	__u32 instance_inner[INSTANCES];
 	__be32 n3_ip6[4];
+	/* CPUs that process G-PDUs, and how many; 0: the CPU that receives a packet. */
+	__u32 uplink_cpu[UPLINK_CPUS];
+	__u32 uplink_cpus;
+	__u32 unused;
 	struct nat_settings nat;
 };
 
@@ -516,6 +523,6 @@ struct globals {
 	__u32 nat_next;		/* first overflow entry that was never used */
 	__u32 routes;		/* number of framed routes */
 	__u32 sources;		/* number of networks of peers on N3; 0: none is known */
-	__u32 unused;
+	__u32 spread;		/* G-PDUs go to `settings.uplink_cpu` */
 	__u64 ticks;		/* written by `martlet_clock` */
 };

@@ -8,7 +8,7 @@
 #define LATENCY_CLASSES 20
 #define LATENCY_FIRST 5
 /* Number of `enum origin` values. */
-#define ORIGINS 4
+#define ORIGINS 5
 
 /* Per-CPU counters. */
 struct lane {

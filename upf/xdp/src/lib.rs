@@ -13,6 +13,7 @@
 //! | `nat_flows.h`, `nat_create.h` | NAT flow table, and creation of flows |
 //! | `nat_transport.h`, `nat_rule_cache.h`, `nat.h` | transport headers, NAT cache in rules, translation |
 //! | `forwarding.h` | encapsulation, next hops, transmission |
+//! | `uplink_cpus.h` | distribution of packets from tunnels over CPUs |
 //! | `pipeline.h`, `programs.bpf.c` | packet pipeline, and the programs |
 //! | `losses.bpf.c` | tracepoints that count frames lost after a program |
 //! | `bench.h`, `baseline.h` | packet generator and sink, and a minimal GTP-U baseline |

@@ -127,7 +127,7 @@ impl Programs {
             flags: mode.flags(),
             ..Default::default()
         };
-        let program = self.fd(program);
+        let program = self.fd(program)?;
         // SAFETY: the program's descriptor is open, and the options have their stated length and
         // outlive the call.
         let link = unsafe {
@@ -156,7 +156,7 @@ impl Programs {
     /// # Errors
     /// If the kernel rejects it, the previous one remains.
     pub fn replace(&self, attachment: &Attachment, program: Program) -> Result<(), XdpError> {
-        let program = self.fd(program);
+        let program = self.fd(program)?;
         // SAFETY: both descriptors are open; no options are given.
         let outcome = unsafe {
             libbpf_rs::libbpf_sys::bpf_link_update(

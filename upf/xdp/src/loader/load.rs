@@ -9,7 +9,7 @@ use crate::loader::skeleton::{
 };
 use crate::loader::table::Table;
 use crate::loader::telemetry::{TelemetryTables, sample_mask};
-use crate::loader::{Program, Programs, Sizes, XdpError, types};
+use crate::loader::{Bench, Program, Programs, Sizes, XdpError, types};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapMut};
 use martlet_bpf::GracePeriod;
@@ -105,6 +105,13 @@ impl TableSizes {
     }
 }
 
+/// Leaves out the programs for several CPUs, or the one for the receiving CPU alone.
+fn choose_port(progs: &mut OpenProgramsProgs<'_>, spreads: bool) {
+    progs.martlet_port.set_autoload(!spreads);
+    progs.martlet_spread.set_autoload(spreads);
+    progs.martlet_uplink.set_autoload(spreads);
+}
+
 /// Leaves the benchmark programs out.
 fn skip_bench(progs: &mut OpenProgramsProgs<'_>) {
     progs.bench_nothing_up.set_autoload(false);
@@ -122,30 +129,41 @@ fn owned(fd: BorrowedFd<'_>) -> Result<OwnedFd, XdpError> {
     fd.try_clone_to_owned().map_err(|error| XdpError::Load(error.to_string()))
 }
 
-/// The loaded programs, in the order of [`Program::index`].
-fn programs_of(progs: &ProgramsProgs<'_>, with_bench: bool) -> Result<Vec<OwnedFd>, XdpError> {
+/// The loaded programs.
+fn programs_of(
+    progs: &ProgramsProgs<'_>,
+    with_bench: bool,
+    spreads: bool,
+) -> Result<Vec<(Program, Arc<OwnedFd>)>, XdpError> {
     let mut programs = vec![
-        owned(progs.martlet_port.as_fd())?,
-        owned(progs.martlet_inner.as_fd())?,
-        owned(progs.martlet_outer.as_fd())?,
-        owned(progs.martlet_release.as_fd())?,
-        owned(progs.martlet_socket.as_fd())?,
-        owned(progs.martlet_clock.as_fd())?,
+        (Program::Inner, progs.martlet_inner.as_fd()),
+        (Program::Outer, progs.martlet_outer.as_fd()),
+        (Program::Release, progs.martlet_release.as_fd()),
+        (Program::Socket, progs.martlet_socket.as_fd()),
+        (Program::Clock, progs.martlet_clock.as_fd()),
     ];
+    if spreads {
+        programs.extend([
+            (Program::Port, progs.martlet_spread.as_fd()),
+            (Program::Uplink, progs.martlet_uplink.as_fd()),
+        ]);
+    } else {
+        programs.push((Program::Port, progs.martlet_port.as_fd()));
+    }
     if with_bench {
         programs.extend([
-            owned(progs.bench_nothing_up.as_fd())?,
-            owned(progs.bench_nothing_down.as_fd())?,
-            owned(progs.bench_bare_uplink.as_fd())?,
-            owned(progs.bench_bare_downlink.as_fd())?,
-            owned(progs.bench_uplink.as_fd())?,
-            owned(progs.bench_downlink.as_fd())?,
-            owned(progs.bench_send_up.as_fd())?,
-            owned(progs.bench_send_down.as_fd())?,
-            owned(progs.bench_receive.as_fd())?,
+            (Program::Bench(Bench::NothingUp), progs.bench_nothing_up.as_fd()),
+            (Program::Bench(Bench::NothingDown), progs.bench_nothing_down.as_fd()),
+            (Program::Bench(Bench::BareUplink), progs.bench_bare_uplink.as_fd()),
+            (Program::Bench(Bench::BareDownlink), progs.bench_bare_downlink.as_fd()),
+            (Program::Bench(Bench::Uplink), progs.bench_uplink.as_fd()),
+            (Program::Bench(Bench::Downlink), progs.bench_downlink.as_fd()),
+            (Program::SendUp, progs.bench_send_up.as_fd()),
+            (Program::SendDown, progs.bench_send_down.as_fd()),
+            (Program::Receive, progs.bench_receive.as_fd()),
         ]);
     }
-    Ok(programs)
+    programs.into_iter().map(|(program, fd)| Ok((program, Arc::new(owned(fd)?)))).collect()
 }
 
 /// All maps but the settings, by name.
@@ -233,17 +251,22 @@ impl Programs {
             data.sample_mask = sample_mask(sizes.sample);
         }
         entries.resize(&mut open.maps, sizes)?;
+        let cpus = settings.uplink_cpu.iter().take(settings.uplink_cpus as usize);
+        let queues = cpus.max().map_or(1, |highest| highest + 1);
+        open.maps.uplink_cpus.set_max_entries(queues).map_err(load_error)?;
         for mut map in open.open_object_mut().maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             if let Some((_, table)) = tables.iter().find(|(known, _)| *known == name) {
                 map.reuse_fd(table.as_fd()).map_err(load_error)?;
             }
         }
+        let spreads = settings.uplink_cpus > 0;
+        choose_port(&mut open.progs, spreads);
         if sizes.bench == 0 {
             skip_bench(&mut open.progs);
         }
         let loaded = open.load().map_err(load_error)?;
-        let programs = programs_of(&loaded.progs, sizes.bench > 0)?;
+        let programs = programs_of(&loaded.progs, sizes.bench > 0, spreads)?;
         let shared = shared_maps(loaded.object())?;
         Self::open_tables(&loaded.maps, programs, shared, (settings, sizes.clone()), &entries)
     }
@@ -251,14 +274,14 @@ impl Programs {
     /// Maps the tables of loaded programs.
     fn open_tables(
         maps: &ProgramsMaps<'_>,
-        programs: Vec<OwnedFd>,
+        programs: Vec<(Program, Arc<OwnedFd>)>,
         shared: Vec<(String, OwnedFd)>,
         made: (types::settings, Sizes),
         entries: &TableSizes,
     ) -> Result<Programs, XdpError> {
         let cells = entries.cells as usize;
         Ok(Programs {
-            programs: Mutex::new(programs.into_iter().map(Arc::new).collect()),
+            programs: Mutex::new(programs),
             shared,
             made: Mutex::new(made),
             bare: [handle(&maps.bare_by_teid)?, handle(&maps.bare_by_ue)?],
@@ -288,6 +311,7 @@ impl Programs {
             sockets: handle(&maps.sockets)?,
             socket_of: handle(&maps.socket_of)?,
             socket_queues: table("socket_queues", &maps.socket_queues)?,
+            uplink_cpus: handle(&maps.uplink_cpus)?,
             nat: NatTables::open(maps)?,
             telemetry: TelemetryTables::open(maps)?,
             governor: Table::map("governor", maps.data_governor.as_fd(), 1)?,
@@ -310,8 +334,15 @@ impl Programs {
         })
     }
 
-    pub(crate) fn fd(&self, program: Program) -> Arc<OwnedFd> {
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner)[program.index()].clone()
+    /// The descriptor of a program.
+    ///
+    /// # Errors
+    /// The program was left out when the others were loaded.
+    pub(crate) fn fd(&self, program: Program) -> Result<Arc<OwnedFd>, XdpError> {
+        let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = programs.iter().find(|(loaded, _)| *loaded == program);
+        let missing = || XdpError::Load(format!("{program:?} was left out"));
+        found.map(|(_, fd)| fd.clone()).ok_or_else(missing)
     }
 
     /// Loads the programs again, with the same tables, and with settings modified by `change`. The

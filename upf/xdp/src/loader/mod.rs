@@ -18,6 +18,7 @@ mod socket;
 mod table;
 mod telemetry;
 mod traffic;
+mod uplink;
 mod veth;
 
 pub use attach::{Attachment, Mode};
@@ -34,6 +35,7 @@ pub use socket::Receiver;
 pub use table::Table;
 pub use telemetry::{SessionDrops, TraceRequest};
 pub use traffic::{Received, Traffic};
+pub(crate) use uplink::FROM_CPU;
 pub(crate) use veth::sends_redirected;
 
 use cells::Cells;
@@ -100,6 +102,8 @@ pub enum Program {
     Release,
     /// Runs on packets that the kernel reassembled.
     Socket,
+    /// For the queues of CPUs that process G-PDUs. Loaded only if the settings have such CPUs.
+    Uplink,
     /// Returns the programs' time.
     Clock,
     /// Generates and sends packets of gNBs; see [`Traffic`](Traffic).
@@ -112,26 +116,9 @@ pub enum Program {
     Bench(Bench),
 }
 
-impl Program {
-    fn index(self) -> usize {
-        match self {
-            Program::Port => 0,
-            Program::Inner => 1,
-            Program::Outer => 2,
-            Program::Release => 3,
-            Program::Socket => 4,
-            Program::Clock => 5,
-            Program::Bench(bench) => 6 + bench as usize,
-            Program::SendUp => 12,
-            Program::SendDown => 13,
-            Program::Receive => 14,
-        }
-    }
-}
-
 /// The programs and their tables. They end with this, unless they are attached somewhere.
 pub struct Programs {
-    programs: Mutex<Vec<Arc<OwnedFd>>>,
+    programs: Mutex<Vec<(Program, Arc<OwnedFd>)>>,
     /// All tables but the settings, by name, for the programs that replace these.
     shared: Vec<(String, OwnedFd)>,
     made: Mutex<(types::settings, Sizes)>,
@@ -150,6 +137,7 @@ pub struct Programs {
     pub(crate) sockets: MapHandle,
     pub(crate) socket_of: MapHandle,
     pub(crate) socket_queues: Table<types::socket_queue>,
+    pub(crate) uplink_cpus: MapHandle,
     pub(crate) nat: NatTables,
     pub(crate) telemetry: TelemetryTables,
     /// Rates of classes of flows.

@@ -67,7 +67,7 @@ impl Programs {
         times: u32,
         out: &mut [u8],
     ) -> Result<RunResult, XdpError> {
-        on.dry(self.fd(program).as_fd(), times, out)
+        on.dry(self.fd(program)?.as_fd(), times, out)
             .map_err(|error| XdpError::Table { table: "packets", error })
     }
 }

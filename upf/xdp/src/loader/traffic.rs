@@ -128,7 +128,7 @@ impl Traffic {
     ) -> Result<(), XdpError> {
         self.0.set_path(sessions, path, seed.max(1));
         let frame = vec![0u8; path.length as usize + if uplink { 58 } else { 14 }];
-        let program = self.0.fd(if uplink { Program::SendUp } else { Program::SendDown });
+        let program = self.0.fd(if uplink { Program::SendUp } else { Program::SendDown })?;
         let sent =
             Run { frame: &frame, ifindex: path.ifindex }.live(program.as_fd(), packets, batch);
         sent.map_err(|error| XdpError::Table { table: "packets", error })

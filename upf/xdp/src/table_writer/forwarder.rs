@@ -6,7 +6,7 @@ use super::ring::Ring;
 use super::state::State;
 use super::trace::Tracer;
 use super::{Forwarder, lock};
-use crate::loader::{Programs, types};
+use crate::loader::{FROM_CPU, Programs, types};
 use martlet_gtpu::end_marker;
 use martlet_upf_config::{UeToUe, UpfConfig};
 use martlet_upf_datapath::counters::DropReason;
@@ -350,7 +350,7 @@ impl Forwarder {
             packets.add(totals[direction][1].saturating_sub(seen.totals[direction][1]));
         }
         let Ok(lane) = self.programs.lanes() else { return };
-        let port = |lane: &types::lane| lane.entered[0] + lane.entered[1];
+        let port = |lane: &types::lane| lane.entered[0] + lane.entered[1] + lane.entered[FROM_CPU];
         for (count, now, then) in [
             (&counters.received_packets, port(&lane), port(&seen.lane)),
             (&counters.passed_packets, lane.passed, seen.lane.passed),
