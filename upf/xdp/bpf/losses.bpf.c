@@ -31,9 +31,11 @@ enum loss_stage {
 	LOSS_REDIRECT,		/* the redirection failed */
 	LOSS_TRANSMIT,		/* the interface did not take a redirected or returned frame */
 	LOSS_EXCEPTION,		/* the program's verdict cannot be carried out */
+	LOSS_QUEUE,		/* the queue of a CPU was full */
 };
 
-/* An interface, with the cookie of its network namespace: tracepoints fire for all of them. */
+/* An interface, with the cookie of its network namespace: tracepoints fire for all of them. Or the
+ * queues of CPUs, with the number of their map and the cookie 0, which no namespace has. */
 struct port {
 	__u64 netns;
 	__u32 ifindex;
@@ -62,23 +64,29 @@ struct {
 	__type(value, __u64);
 } losses SEC(".maps");
 
+static __always_inline int add(struct loss *loss, int frames)
+{
+	__u64 none = 0, *lost;
+
+	if (!bpf_map_lookup_elem(&watched, &loss->port))
+		return 0;
+	bpf_map_update_elem(&losses, loss, &none, BPF_NOEXIST);
+	lost = bpf_map_lookup_elem(&losses, loss);
+	if (lost)
+		__sync_fetch_and_add(lost, frames);
+	return 0;
+}
+
 static __always_inline int count(const struct net_device *dev, int ifindex, __u32 stage, int error,
 				 int frames)
 {
 	struct loss loss = { .stage = stage, .error = error };
-	__u64 none = 0, *lost;
 
 	if (!dev || frames <= 0)
 		return 0;
 	loss.port.netns = dev->nd_net.net->net_cookie;
 	loss.port.ifindex = ifindex ?: dev->ifindex;
-	if (!bpf_map_lookup_elem(&watched, &loss.port))
-		return 0;
-	bpf_map_update_elem(&losses, &loss, &none, BPF_NOEXIST);
-	lost = bpf_map_lookup_elem(&losses, &loss);
-	if (lost)
-		__sync_fetch_and_add(lost, frames);
-	return 0;
+	return add(&loss, frames);
 }
 
 SEC("tp_btf/xdp_devmap_xmit")
@@ -106,6 +114,14 @@ SEC("tp_btf/xdp_exception")
 int BPF_PROG(verdict_failed, const struct net_device *dev, const struct bpf_prog *xdp, __u32 act)
 {
 	return count(dev, 0, LOSS_EXCEPTION, 0, 1);
+}
+
+SEC("tp_btf/xdp_cpumap_enqueue")
+int BPF_PROG(queue_full, int map, unsigned int processed, unsigned int drops, int cpu)
+{
+	struct loss loss = { .port.ifindex = map, .stage = LOSS_QUEUE };
+
+	return drops ? add(&loss, drops) : 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -14,10 +14,10 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/losses.skel.rs"));
 }
 
-/// Lost frames of an interface.
+/// Lost frames of an interface, or of the queues of CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
-    /// The interface.
+    /// The interface; 0 for the queues of CPUs.
     pub ifindex: u32,
     /// Why: its name in status and metrics.
     pub reason: &'static str,
@@ -55,6 +55,7 @@ impl Programs {
             &progs.after_return,
             &progs.redirect_failed,
             &progs.verdict_failed,
+            &progs.queue_full,
         ];
         let links = programs.into_iter().map(|program| program.attach().map_err(load_error));
         Ok(Programs {
@@ -96,14 +97,27 @@ impl Losses {
         let netns = netns_cookie().map_err(|error| XdpError::Load(error.to_string()))?;
         let mut losses = Losses { programs: Programs::get()?, ports: Vec::new() };
         for ifindex in ifindexes {
-            let mut port = [0; PORT];
-            port[..8].copy_from_slice(&netns.to_ne_bytes());
-            port[8..12].copy_from_slice(&ifindex.to_ne_bytes());
-            let added = losses.programs.watched.update(&port, &[1], MapFlags::ANY);
-            added.map_err(|error| table_error("watched", error))?;
-            losses.ports.push(port);
+            losses.watch(netns, ifindex)?;
         }
         Ok(losses)
+    }
+
+    /// Also counts frames that find the queue of a CPU full, in the map with this number.
+    ///
+    /// # Errors
+    /// The kernel's table is full.
+    pub fn count_queues(&mut self, map: u32) -> Result<(), XdpError> {
+        self.watch(0, map)
+    }
+
+    fn watch(&mut self, netns: u64, ifindex: u32) -> Result<(), XdpError> {
+        let mut port = [0; PORT];
+        port[..8].copy_from_slice(&netns.to_ne_bytes());
+        port[8..12].copy_from_slice(&ifindex.to_ne_bytes());
+        let added = self.programs.watched.update(&port, &[1], MapFlags::ANY);
+        added.map_err(|error| table_error("watched", error))?;
+        self.ports.push(port);
+        Ok(())
     }
 
     /// Whether a key of the kernel's counters is that of an interface of ours.
@@ -135,20 +149,22 @@ impl Losses {
 fn loss(key: &[u8], value: &[u8]) -> Option<Loss> {
     let (words, []) = key.as_chunks::<4>() else { return None };
     let [_, _, ifindex, _, stage, error] = words else { return None };
-    let error = i32::from_ne_bytes(*error);
+    let (stage, error) = (u32::from_ne_bytes(*stage), i32::from_ne_bytes(*error));
     Some(Loss {
-        ifindex: u32::from_ne_bytes(*ifindex),
-        reason: reason(u32::from_ne_bytes(*stage), error),
+        ifindex: if stage == QUEUE { 0 } else { u32::from_ne_bytes(*ifindex) },
+        reason: reason(stage, error),
         packets: u64::from_ne_bytes(value.try_into().ok()?),
     })
 }
 
 /// As `enum loss_stage` has it.
 const EXCEPTION: u32 = 2;
+const QUEUE: u32 = 3;
 
 fn reason(stage: u32, error: i32) -> &'static str {
     match error.checked_neg() {
         _ if stage == EXCEPTION => "exception",
+        _ if stage == QUEUE => "cpu_queue_full",
         // The other end of a veth has neither GRO nor a program, or the driver cannot do it.
         Some(libc::ENXIO | libc::EOPNOTSUPP | libc::EINVAL) => "not_accepted",
         Some(0 | libc::ENOSPC | libc::EBUSY | libc::ENOBUFS) => "queue_full",
@@ -183,9 +199,11 @@ mod tests {
 
     #[test]
     fn entries_of_the_kernel_are_read_with_a_reason_each() {
+        let of = |words: [u32; 6]| {
+            loss(&words.map(u32::to_ne_bytes).concat(), &5u64.to_ne_bytes()).unwrap()
+        };
         let entry = |stage: u32, error: i32| {
-            let words = [9, 9, 7, 0, stage, error.cast_unsigned()];
-            let loss = loss(&words.map(u32::to_ne_bytes).concat(), &5u64.to_ne_bytes()).unwrap();
+            let loss = of([9, 9, 7, 0, stage, error.cast_unsigned()]);
             assert_eq!((loss.ifindex, loss.packets), (7, 5));
             loss.reason
         };
@@ -195,6 +213,8 @@ mod tests {
         assert_eq!(entry(0, -libc::ENETDOWN), "interface_down");
         assert_eq!(entry(0, i32::MIN), "other");
         assert_eq!(entry(2, 0), "exception");
+        let queue = of([0, 0, 7, 0, 3, 0]);
+        assert_eq!((queue.ifindex, queue.reason), (0, "cpu_queue_full"));
         assert_eq!(loss(&[0; 23], &[0; 8]), None);
         assert_eq!(loss(&[0; 24], &[0; 4]), None);
     }
