@@ -1,5 +1,5 @@
 //! Checks of the configuration; each finding includes its correction.
-use super::{DatapathChoice, N6Mode, Pool, SourceCheck, UpfConfig, mac_address};
+use super::{DatapathChoice, N6Mode, Pool, SourceCheck, UpfConfig, XdpMode, mac_address};
 use martlet_config::Finding;
 
 pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
@@ -313,6 +313,23 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
             ),
         );
     }
+    if xdp.uplink_cpus as usize > super::MAX_UPLINK_CPUS {
+        find(
+            "xdp.uplink_cpus",
+            format!(
+                "{} is above the maximum: write {} or less, or 0 for all CPUs",
+                xdp.uplink_cpus,
+                super::MAX_UPLINK_CPUS
+            ),
+        );
+    } else if xdp.uplink_cpus != 1 && xdp.mode == XdpMode::Generic {
+        find(
+            "xdp.uplink_cpus",
+            "in generic mode, the CPU that receives a packet processes it: write 1, or xdp.mode: \
+             auto"
+                .into(),
+        );
+    }
     if config.n6.mtu > LARGEST_XDP_MTU {
         find(
             "n6.mtu",
@@ -428,7 +445,7 @@ fn check_pools(config: &UpfConfig, findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{DatapathChoice, DnnConfig, EthernetConfig, UpfConfig};
+    use crate::{DatapathChoice, DnnConfig, EthernetConfig, UpfConfig, XdpMode};
 
     fn internet() -> DnnConfig {
         DnnConfig { name: "internet".into(), ..DnnConfig::default() }
@@ -471,6 +488,21 @@ mod tests {
         assert_eq!(paths, ["xdp.ring", "xdp.sockets", "n6.mtu", "n6.netns", "n3.address"]);
         config.datapath = DatapathChoice::Kernel;
         assert!(!config.check().iter().any(|finding| finding.path == "n6.mtu"));
+    }
+
+    #[test]
+    fn several_uplink_cpus_need_native_mode() {
+        let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
+        let mut check = |mode, cpus| {
+            (config.xdp.mode, config.xdp.uplink_cpus) = (mode, cpus);
+            config.check().into_iter().map(|finding| finding.path).collect::<Vec<String>>()
+        };
+        for (mode, cpus) in [(XdpMode::Auto, 0), (XdpMode::Native, 32), (XdpMode::Generic, 1)] {
+            assert!(check(mode, cpus).is_empty(), "{mode:?}, {cpus}");
+        }
+        for (mode, cpus) in [(XdpMode::Auto, 33), (XdpMode::Generic, 0), (XdpMode::Generic, 2)] {
+            assert_eq!(check(mode, cpus), ["xdp.uplink_cpus"], "{mode:?}, {cpus}");
+        }
     }
 
     #[test]

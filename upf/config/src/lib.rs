@@ -22,7 +22,7 @@ pub use predefined::PredefinedRuleConfig;
 pub use switch::network;
 pub use switch::{OffloadPolicy, OffloadRule, SwitchConfig, SwitchEngine, SwitchRun};
 pub use telemetry::TelemetryConfig;
-pub use xdp::{XdpConfig, XdpMode, XdpNatConfig};
+pub use xdp::{MAX_UPLINK_CPUS, XdpConfig, XdpMode, XdpNatConfig};
 
 /// Everything that the UPF reads: section `upf`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -17,6 +17,9 @@ pub enum XdpMode {
     Generic,
 }
 
+/// Maximum of `uplink_cpus`; equal to `bpf/structs.h`.
+pub const MAX_UPLINK_CPUS: usize = 32;
+
 /// The `xdp` datapath.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -34,6 +37,10 @@ pub struct XdpConfig {
     /// Whether packets to data networks are redirected without the kernel, by its routes. Packets
     /// that need NAT, neighbour resolution or an ICMP reply go through the kernel in any case.
     pub direct: bool,
+    /// CPUs that process packets from tunnels, by a hash of the inner flow, at most 32; 0 for all,
+    /// 1 for the CPU that receives a packet, which is the same for all packets of a gNB. More than
+    /// one needs interfaces in native mode.
+    pub uplink_cpus: u32,
     /// Sessions at a time.
     pub sessions: u32,
     /// PDRs of all sessions at a time; as many may have a bit rate.
@@ -123,6 +130,7 @@ impl Default for XdpConfig {
             mode: XdpMode::Auto,
             pin: None,
             direct: true,
+            uplink_cpus: 1,
             sessions: 65_536,
             rules: 196_608,
             filters: 65_536,

@@ -83,7 +83,8 @@ impl Export {
                 "Packets that an interface lost after XDP had forwarded them, as the kernel's \
                  tracepoints tell. Reasons: not_accepted (such as a veth whose other end has \
                  neither GRO nor an XDP program), queue_full, interface_down, too_long, exception, \
-                 other",
+                 other; cpu_queue_full, of the interface uplink_cpus, for packets before XDP has \
+                 processed them (upf.xdp.uplink_cpus)",
                 &["interface", "reason"],
             ),
             session_packets: counters(

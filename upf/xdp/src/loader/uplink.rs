@@ -46,4 +46,10 @@ impl Programs {
         };
         Ok(each.iter().map(|lane| packets(lane).unwrap_or(0)).collect())
     }
+
+    /// The number that the kernel gives the map of these queues.
+    pub(crate) fn uplink_map(&self) -> Result<u32, XdpError> {
+        let info = self.uplink_cpus.info();
+        info.map(|info| info.info.id).map_err(|error| table_error("uplink_cpus", error))
+    }
 }

@@ -177,8 +177,10 @@ pub struct XdpDatapath {
     /// Interfaces with programs.
     ports: Vec<(String, Mode)>,
     losses: Option<Losses>,
-    /// All interfaces that programs send to, by index.
+    /// All interfaces that programs send to, by index, and at 0 the queues of CPUs.
     interfaces: HashMap<u32, String>,
+    /// CPUs that process G-PDUs; none: the CPU that receives a packet processes it.
+    uplink_cpus: Vec<u32>,
 }
 
 impl XdpDatapath {
@@ -220,6 +222,9 @@ impl XdpDatapath {
         let programs = &self.forwarder.programs;
         programs.renew(|_, sizes| sizes.sample = sample.unwrap_or(sizes.sample))?;
         self.controller.replace(programs)?;
+        if !self.uplink_cpus.is_empty() {
+            programs.spread_uplink(&self.uplink_cpus)?;
+        }
         tracing::info!(?sample, "XDP programs replaced");
         Ok(())
     }
@@ -440,6 +445,17 @@ impl Datapath for XdpDatapath {
                     "packets": loss.packets})
             })
             .collect();
-        serde_json::json!({"interfaces": interfaces, "tables": self.forwarder.fill(), "lost": lost})
+        let mut details = serde_json::json!({
+            "interfaces": interfaces, "tables": self.forwarder.fill(), "lost": lost,
+        });
+        if !self.uplink_cpus.is_empty() {
+            let packets = self.forwarder.programs.uplink_packets().unwrap_or_default();
+            let of_cpu = |cpu: &u32| {
+                let packets = packets.get(*cpu as usize);
+                serde_json::json!({"cpu": cpu, "packets": packets})
+            };
+            details["uplinkCpus"] = self.uplink_cpus.iter().map(of_cpu).collect();
+        }
+        details
     }
 }

@@ -10,7 +10,7 @@ use super::thread::Thread;
 use super::trace::Tracer;
 use super::{Forwarder, INSTANCES, XdpDatapath, XdpError, port_mode, words};
 use crate::loader::{Losses, Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
-use martlet_upf_config::{N6Mode, UpfConfig};
+use martlet_upf_config::{MAX_UPLINK_CPUS, N6Mode, UpfConfig};
 use martlet_upf_datapath::perimeter::{Perimeter, Sources};
 use martlet_upf_datapath::{EventSender, InterfaceError, OpenError};
 use martlet_upf_kernel::gtpu::Gtpu;
@@ -52,13 +52,21 @@ pub(super) fn open(
     let network_instances = NetworkInstances::open(config)?;
     let (perimeter, addresses) = perimeter::follow(config)?;
 
-    let settings = settings(config, &ports, &link, translation, &perimeter);
+    let cpus = uplink_cpus(config);
+    let settings = settings(config, &ports, &link, translation, &perimeter, &cpus);
     let sizes = sizes(config, &translation, bench);
     let programs = Programs::load(settings, &sizes).map_err(failed)?;
     let controller = attach(config, &programs, &link, &ports)?;
     let modes = allow_redirection(&programs, &controller, &ports)?;
-    let interfaces = interfaces(config, &link, &ports);
-    let losses = Losses::count(interfaces.keys().copied());
+    let cpus = spread_uplink(&programs, cpus, &modes).map_err(failed)?;
+    let mut interfaces = interfaces(config, &link, &ports);
+    let losses = Losses::count(interfaces.keys().copied()).and_then(|mut losses| {
+        if !cpus.is_empty() {
+            losses.count_queues(programs.uplink_map()?)?;
+        }
+        Ok(losses)
+    });
+    interfaces.insert(0, UPLINK_CPUS.into());
     let losses = losses.inspect_err(|error| {
         tracing::warn!(%error, "losses of interfaces behind XDP are not counted");
     });
@@ -116,7 +124,65 @@ pub(super) fn open(
         ports: modes,
         losses: losses.ok(),
         interfaces,
+        uplink_cpus: cpus,
     })
+}
+
+/// The queues of CPUs among the interfaces that lose packets.
+const UPLINK_CPUS: &str = "uplink_cpus";
+
+/// The CPUs that process G-PDUs: the first online ones, as many as configured. None: the CPU that
+/// receives a packet processes it.
+fn uplink_cpus(config: &UpfConfig) -> Vec<u32> {
+    let wanted = match config.xdp.uplink_cpus {
+        0 => MAX_UPLINK_CPUS,
+        cpus => MAX_UPLINK_CPUS.min(cpus as usize),
+    };
+    if wanted < 2 {
+        return Vec::new();
+    }
+    // The affinity of this thread may be a CPU that functions share.
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let mut cpus = cpu_list(online.trim());
+    cpus.truncate(wanted);
+    if cpus.len() < 2 {
+        tracing::info!(online = online.trim(), "uplink packets have one CPU: no other is online");
+        cpus.clear();
+    }
+    cpus
+}
+
+/// The numbers of a list of CPUs in the kernel's form, as `0-3,6`.
+fn cpu_list(text: &str) -> Vec<u32> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
+    };
+    text.split(',').filter_map(range).flatten().collect()
+}
+
+/// Gives G-PDUs to CPUs, and returns these. All interfaces must be in native mode: of a batch of
+/// frames of generic mode, kernels such as Linux 6.2 run the program of a queue only until it
+/// redirects the first one, and leave the others to the network stack.
+fn spread_uplink(
+    programs: &Programs,
+    cpus: Vec<u32>,
+    modes: &[(String, Mode)],
+) -> Result<Vec<u32>, XdpError> {
+    if cpus.is_empty() {
+        return Ok(cpus);
+    }
+    if let Some((interface, _)) = modes.iter().find(|(_, mode)| *mode == Mode::Generic) {
+        tracing::warn!(
+            interface,
+            remedy = "use an interface with native XDP, or upf.xdp.uplink_cpus: 1",
+            "uplink packets are processed by the CPU that receives them: XDP in generic mode"
+        );
+        return Ok(Vec::new());
+    }
+    programs.spread_uplink(&cpus)?;
+    tracing::info!(?cpus, "uplink packets are processed by several CPUs");
+    Ok(cpus)
 }
 
 /// The settings of the programs, which are constant while they run.
@@ -126,6 +192,7 @@ fn settings(
     link: &Link,
     translation: types::nat_settings,
     perimeter: &Perimeter,
+    cpus: &[u32],
 ) -> types::settings {
     let (n3_ip4, n3_ip6) = config.n3.addresses();
     // In generic mode, frames may have checksums that their sender left to the interface.
@@ -136,7 +203,11 @@ fn settings(
     for (n, (outer, inner)) in (1..).zip(&link.network_instances) {
         (instance_outer[n], instance_inner[n]) = (*outer, *inner);
     }
+    let mut uplink_cpu = [0; MAX_UPLINK_CPUS];
+    uplink_cpu[..cpus.len()].copy_from_slice(cpus);
     types::settings {
+        uplink_cpu,
+        uplink_cpus: cpus.len() as u32,
         instance_outer,
         instance_inner,
         n3_ip4: n3_ip4.map_or(0, |ip| u32::from_ne_bytes(ip.octets())),
@@ -302,5 +373,17 @@ fn response_bucket(per_second: u32) -> types::bucket {
         burst: if per_second == 0 { 0 } else { SECOND },
         per_byte: each,
         unused: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cpu_list;
+
+    #[test]
+    fn lists_of_cpus_are_read_in_the_form_of_the_kernel() {
+        assert_eq!(cpu_list("0"), [0]);
+        assert_eq!(cpu_list("0-3,6,8-9"), [0, 1, 2, 3, 6, 8, 9]);
+        assert_eq!(cpu_list(""), [] as [u32; 0]);
     }
 }
