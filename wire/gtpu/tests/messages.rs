@@ -109,6 +109,16 @@ fn errors_are_distinguished() {
     );
 }
 
+#[test]
+fn pdu_set_information_is_not_read() {
+    // Type 0x04 does not require comprehension (TS 29.281, 5.2.1), 0x86 of earlier versions does.
+    let marked = hex("34ff000c000000010000000401000000deadbeef");
+    let Ok(Message::GPdu(pdu)) = decode(&marked) else { panic!("a packet is due") };
+    assert_eq!((pdu.container, pdu.payload), (None, &[0xde, 0xad, 0xbe, 0xef][..]));
+    let earlier = hex("34ff000c000000010000008601000000deadbeef");
+    assert_eq!(decode(&earlier), Err(DecodeError::UnknownExtension(0x86)));
+}
+
 proptest! {
     #[test]
     fn a_packet_round_trips(teid: u32, qfi in 0u8..64, rqi: bool,
