@@ -196,7 +196,8 @@ impl SmfPduSession for SmfByHand {
     ) -> Result<Created<Multipart<SmContextCreatedData>>, Problem> {
         let psi = body.json.pdu_session_id.unwrap();
         let supi = body.json.supi.clone().unwrap().to_string();
-        let n1 = body.find("n1").expect("the UE's message");
+        // As OAI's SMF finds it.
+        let n1 = body.find("n1SmMsg").expect("the UE's message");
         assert_eq!(n1[..2], [0x2e, psi]);
         let pti = n1[2];
         self.note(format!(
@@ -301,11 +302,11 @@ impl SmfPduSession for SmfByHand {
             return Ok(Some(Multipart::new(data).part("n2", content_type::NGAP, setup())));
         }
         if let Some(kind) = &body.json.n2_sm_info_type {
-            assert!(body.find("n2").is_some_and(|info| !info.is_empty()));
+            assert!(body.find("n2msg").is_some_and(|info| !info.is_empty()));
             self.note(format!("update {psi} {kind}"));
             return Ok(None);
         }
-        let n1 = body.find("n1").expect("something").clone();
+        let n1 = body.find("n1SmMsg").expect("something").clone();
         let Ok(Nas5gsMessage::Gsm(header, message)) = Nas5gsMessage::decode(&n1) else {
             panic!("no 5GSM message")
         };

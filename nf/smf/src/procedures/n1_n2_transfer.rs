@@ -18,10 +18,11 @@ use martlet_sbi_api::namf_communication::{
 };
 use martlet_sbi_api::nsmf_pdusession::{SmContextUpdatedData, UpCnxState};
 
-/// Content identity of the N1 part.
-pub const N1: &str = "n1";
-/// Content identity of the N2 part.
-pub const N2: &str = "n2";
+/// Content identity of the N1 part. Any would do (TS 29.571, 5.4), but OAI's AMF finds the
+/// part by this one alone.
+pub const N1: &str = "n1SmMsg";
+/// Content identity of the N2 part, likewise.
+pub const N2: &str = "n2msg";
 
 /// A reference to a binary part.
 pub fn reference(id: &str) -> RefToBinaryData {

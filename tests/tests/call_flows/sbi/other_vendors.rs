@@ -83,6 +83,34 @@ fn pcf_gets_access_location_and_equipment_of_the_ue() {
     });
 }
 
+/// OAI's AMF and SMF find binary parts by these content IDs alone, whatever the JSON part refers to.
+#[test]
+fn binary_parts_have_the_content_ids_of_oai() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let _session = core.ue_with_session(&gnb, 1).await?;
+        for (operation, n1, n2) in [
+            ("nsmf-pdusession PostSmContexts", Some("/n1SmMsg"), None),
+            (
+                "namf-comm N1N2MessageTransfer",
+                Some("/n1MessageContainer/n1MessageContent"),
+                Some("/n2InfoContainer/smInfo/n2InfoContent/ngapData"),
+            ),
+            ("nsmf-pdusession UpdateSmContext", None, Some("/n2SmInfo")),
+        ] {
+            let requested = || core.sbi_record.requests(operation).pop();
+            let (_, body) = eventually(operation, requested, String::new).await?;
+            for (pointer, expected) in [(n1, "n1SmMsg"), (n2, "n2msg")] {
+                let Some(pointer) = pointer else { continue };
+                let id = body.pointer(pointer).map(|part| &part["contentId"]);
+                ensure!(id.is_some_and(|id| id == expected), "{operation}: {body}");
+            }
+        }
+        Ok(())
+    });
+}
+
 /// free5GC's NRF keeps `nfServices`, and its consumers read it; those that know the feature
 /// Service-Map read `nfServiceList` (TS 29.510, 6.2.9).
 #[test]

@@ -28,10 +28,11 @@ pub(crate) struct Activation {
     pub has_ended: bool,
 }
 
-/// Content ID of N2 information.
-pub(crate) const N2: &str = "n2";
-/// Content ID of a 5GSM message.
-pub(crate) const N1: &str = "n1";
+/// Content ID of N2 information. Any would do (TS 29.571, 5.4), but OAI's SMF finds the part
+/// by this one alone.
+pub(crate) const N2: &str = "n2msg";
+/// Content ID of a 5GSM message, likewise.
+pub(crate) const N1: &str = "n1SmMsg";
 
 /// A reference to a binary part.
 pub(crate) fn part(id: &str) -> Option<RefToBinaryData> {
