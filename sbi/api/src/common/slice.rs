@@ -42,6 +42,13 @@ impl Sd {
     pub const fn to_u32(self) -> u32 {
         self.0
     }
+    /// The differentiator; `None` for the value that stands for none, `FFFFFF` (TS 23.003, 28.4.2).
+    pub const fn associated(self) -> Option<Self> {
+        match self.0 {
+            0xff_ffff => None,
+            _ => Some(self),
+        }
+    }
     /// Three octets, most significant first, as NAS and NGAP carry them.
     pub const fn to_octets(self) -> [u8; 3] {
         [(self.0 >> 16) as u8, (self.0 >> 8) as u8, self.0 as u8]
@@ -82,7 +89,12 @@ impl From<Sd> for String {
     }
 }
 
-/// Single network slice selection assistance information (TS 29.571, 5.4).
+fn associated<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Sd>, D::Error> {
+    Ok(Option::<Sd>::deserialize(from)?.and_then(Sd::associated))
+}
+
+/// Single network slice selection assistance information (TS 29.571, 5.4). A differentiator of
+/// `FFFFFF`, which stands for none, is read as none.
 #[skip_serializing_none]
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Compact,
@@ -91,6 +103,7 @@ pub struct Snssai {
     /// Slice or service type.
     pub sst: u8,
     /// Slice differentiator.
+    #[serde(default, deserialize_with = "associated")]
     pub sd: Option<Sd>,
 }
 
@@ -98,7 +111,7 @@ impl Snssai {
     /// A slice by its type and the low 24 bits of its differentiator.
     pub const fn new(sst: u8, sd: Option<u32>) -> Self {
         match sd {
-            Some(sd) => Snssai { sst, sd: Some(Sd::new(sd)) },
+            Some(sd) => Snssai { sst, sd: Sd::new(sd).associated() },
             None => Snssai { sst, sd: None },
         }
     }
@@ -123,11 +136,13 @@ impl FromStr for Snssai {
             return Err(wrong());
         }
         let sd = sd.map(|sd| sd.parse::<Sd>()).transpose().map_err(|_| wrong())?;
+        let sd = sd.and_then(Sd::associated);
         Ok(Snssai { sst: sst.parse().map_err(|_| wrong())?, sd })
     }
 }
 
-/// A slice, or a range of slices of one type (TS 29.571, 5.4).
+/// A slice, or a range of slices of one type (TS 29.571, 5.4). Its differentiator stays as it was
+/// received: OAI's functions read it in the answer to their registration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, Compact)]
 #[serde(from = "RawExtSnssai", into = "RawExtSnssai")]
 pub struct ExtSnssai {
@@ -170,7 +185,9 @@ impl ExtSnssai {
         let in_range = |sd: Sd| {
             self.sd_ranges.iter().flatten().any(|range| (range.start..=range.end).contains(&sd))
         };
-        self.snssai == *slice
+        let normal =
+            |slice: &Snssai| Snssai { sst: slice.sst, sd: slice.sd.and_then(Sd::associated) };
+        normal(&self.snssai) == normal(slice)
             || self.snssai.sst == slice.sst
                 && (self.wildcard_sd == Some(true) || slice.sd.is_some_and(in_range))
     }
@@ -209,6 +226,22 @@ mod tests {
             assert!(wrong.parse::<Snssai>().is_err(), "{wrong}");
         }
         assert!(serde_json::from_str::<Snssai>(r#"{"sst":1,"sd":"xyz"}"#).is_err());
+    }
+
+    #[test]
+    fn the_differentiator_of_all_ones_stands_for_none() {
+        let none = Snssai::new(1, None);
+        for text in [r#"{"sst":1,"sd":"FFFFFF"}"#, r#"{"sst":1,"sd":null}"#, r#"{"sst":1}"#] {
+            assert_eq!(serde_json::from_str::<Snssai>(text).unwrap(), none, "{text}");
+        }
+        assert_eq!("1-ffffff".parse(), Ok(none));
+        assert_eq!(Snssai::new(1, Some(0xff_ffff)), none);
+        // As OAI's AMF and SMF register.
+        let registered: ExtSnssai = serde_json::from_str(r#"{"sst":1,"sd":"ffffff"}"#).unwrap();
+        assert!(registered.covers(&none) && ExtSnssai::from(none).covers(&registered.snssai));
+        assert!(!registered.covers(&Snssai::new(1, Some(1))));
+        let answered = serde_json::to_string(&registered).unwrap();
+        assert_eq!(answered, r#"{"sst":1,"sd":"ffffff"}"#);
     }
 
     #[test]
