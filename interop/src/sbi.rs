@@ -16,9 +16,10 @@ quirks! {
         /// A bare reference as location.
         BareSmContextReference {
             name: "bare_sm_context_reference",
-            deviation: "the `Location` of an SM context is its reference alone",
+            deviation: "the `Location` of an SM context is its reference alone, or a URI without \
+                        scheme",
             clause: "TS 29.502, 6.1.3.2.3.1",
-            vendors: "free5GC's SMF",
+            vendors: "free5GC's SMF; OAI's SMF up to 2.0",
             handling: "used with the SMF's API root; refused: the session is not established",
             refused_by: "sbi.strict",
         },
@@ -34,9 +35,10 @@ quirks! {
         /// List elements that are not of their type.
         UnreadableElement {
             name: "unreadable_element",
-            deviation: "elements of lists in subscription data that are not of their type",
-            clause: "TS 29.571, 5.3",
-            vendors: "free5GC's data",
+            deviation: "elements of lists in subscription data, or the `cause` of an updated SM \
+                        context, that are not of their type",
+            clause: "TS 29.571, 5.3; TS 29.502, 6.1.6.2.5",
+            vendors: "free5GC's data; OAI's SMF",
             handling: "dropped where nothing needs them; refused: the response is not valid",
             refused_by: "sbi.strict",
         },

@@ -1,8 +1,9 @@
-//! Lists whose unreadable elements are dropped.
+//! Lists whose unreadable elements are dropped, and members that are unreadable.
 //!
 //! Databases of others hold elements that no specification allows, such as an empty MSISDN. A list
 //! that only informs is decoded by [`list`]: such an element is dropped, and does not fail the
-//! procedure. Lists that restrict or protect something are not decoded so.
+//! procedure. [`member`] does so with a member. What restricts or protects something is not decoded
+//! so.
 use crate::{Body, OperationInfo, Problem, Response};
 use martlet_interop::{Quirk, SbiQuirk};
 use serde::de::DeserializeOwned;
@@ -37,6 +38,20 @@ pub fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     };
     let read = |value| serde_json::from_value(value).map_err(|error| note(field, &error)).ok();
     Ok(Some(values.into_iter().filter_map(read).collect()))
+}
+
+/// Decodes a member that may be `null`, and drops a value that is not a `T`. `field` is its name.
+///
+/// # Errors
+/// It is not JSON.
+pub fn member<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+    field: &'static str,
+) -> Result<Option<T>, D::Error> {
+    let Some(value) = Option::<serde_json::Value>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    Ok(serde_json::from_value(value).map_err(|error| note(field, &error)).ok())
 }
 
 /// Decodes a list whose `null` stands for no elements, as Go programs encode it.
@@ -173,6 +188,12 @@ mod tests {
         numbers: Option<Vec<u8>>,
         #[serde(default, deserialize_with = "null_is_empty")]
         names: Vec<String>,
+        #[serde(default, deserialize_with = "cause")]
+        cause: Option<String>,
+    }
+
+    fn cause<'de, D: Deserializer<'de>>(d: D) -> Result<Option<String>, D::Error> {
+        member(d, "cause")
     }
 
     fn numbers<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Vec<u8>>, D::Error> {
@@ -187,11 +208,16 @@ mod tests {
     fn unreadable_elements_are_dropped_and_noted() {
         begin();
         let data = read(r#"{"numbers":[1,"x",null,300,2],"names":null}"#).unwrap();
-        assert_eq!(data, Data { numbers: Some(vec![1, 2]), names: vec![] });
+        assert_eq!(data, Data { numbers: Some(vec![1, 2]), names: vec![], cause: None });
         let fields: Vec<_> = DROPPED.take().into_iter().map(|(field, _)| field).collect();
         assert_eq!(fields, ["numbers"; 3]);
         assert_eq!(read(r#"{"numbers":null}"#).unwrap().numbers, None);
-        assert_eq!(read("{}").unwrap(), Data { numbers: None, names: vec![] });
+        assert_eq!(read("{}").unwrap(), Data { numbers: None, names: vec![], cause: None });
+        assert_eq!(read(r#"{"cause":"A"}"#).unwrap().cause, Some("A".into()));
+        assert_eq!(read(r#"{"cause":null}"#).unwrap().cause, None);
+        assert!(DROPPED.take().is_empty());
+        assert_eq!(read(r#"{"cause":255}"#).unwrap().cause, None);
+        assert_eq!(DROPPED.take()[0].0, "cause");
         assert!(read(r#"{"numbers":7}"#).is_err());
         assert!(read(r#"{"names":[1]}"#).is_err());
     }

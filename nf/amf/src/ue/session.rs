@@ -15,8 +15,8 @@ pub(crate) struct SmContext {
 
 impl SmContext {
     /// From the `Location` of a created context. `smf` is the root if the location has none.
-    /// `tolerates` says whether the location may be the reference alone
-    /// ([`SbiQuirk::BareSmContextReference`]).
+    /// `tolerates` says whether the location may be the reference alone, or have a host without a
+    /// scheme, which is not used ([`SbiQuirk::BareSmContextReference`]).
     pub fn from_location(
         location: &str,
         smf: &ApiRoot,
@@ -28,7 +28,11 @@ impl SmContext {
                 .then(|| SmContext { root, reference: path.to_string() });
         }
         let (before, rest) = path.split_once("/nsmf-pdusession/")?;
-        if !before.is_empty() {
+        let has_host = !before.is_empty() && !before.starts_with('/');
+        if has_host && !tolerates(SbiQuirk::BareSmContextReference) {
+            return None;
+        }
+        if !before.is_empty() && !has_host {
             root.prefix = before.to_string();
         }
         let reference = rest.split('/').nth(2).filter(|text| !text.is_empty())?;
@@ -141,6 +145,11 @@ mod tests {
         let context = at("https://smf.example/core/nsmf-pdusession/v1/sm-contexts/a").unwrap();
         assert_eq!(context.root.to_string(), "https://smf.example/core");
         assert_eq!(at("/nsmf-pdusession/v1/sm-contexts/a").unwrap().root, smf);
+        // As OAI's SMF sends it up to version 2.0.
+        let without_scheme = "192.0.2.1:8080/nsmf-pdusession/v1/sm-contexts/1";
+        let context = at(without_scheme).unwrap();
+        assert_eq!((context.root, context.reference), (smf.clone(), "1".into()));
+        assert!(SmContext::from_location(without_scheme, &smf, |_| false).is_none());
         for wrong in
             ["", "http://smf", "http://smf/nsmf-pdusession/v1/sm-contexts/", "sm-contexts/a"]
         {

@@ -11,7 +11,7 @@ use crate::nsmf_pdusession::{
     RequestType, ResourceStatus, UpCnxState,
 };
 use martlet_sbi::{Compact, ProblemDetails};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_with::skip_serializing_none;
 
 /// The request of an AMF to create a session context (TS 29.502, 6.1.6).
@@ -308,6 +308,11 @@ pub struct SmContextUpdateData {
     pub pcf_ue_callback_info: Option<PcfUeCallbackInfo>,
 }
 
+/// OAI's SMF sends a number, which says that the request succeeded.
+fn cause<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cause>, D::Error> {
+    martlet_sbi::tolerant::member(from, "cause")
+}
+
 /// The updated session context (TS 29.502, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
@@ -332,6 +337,7 @@ pub struct SmContextUpdatedData {
     /// Indirect forwarding is set up
     pub data_forwarding: Option<bool>,
     /// Cause
+    #[serde(default, deserialize_with = "cause")]
     pub cause: Option<Cause>,
     /// The session became a multi-access session
     pub ma_accepted_ind: Option<bool>,

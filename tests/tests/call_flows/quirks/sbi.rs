@@ -27,7 +27,7 @@ use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClie
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
 use martlet_sbi_http::ServerLimits;
 use martlet_smf::ChargingMode;
-use martlet_tests::{LogLines, TestCore, eventually, internet, ping};
+use martlet_tests::{LogLines, TestCore, eventually, in_namespace, internet, ping};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -303,6 +303,46 @@ async fn prefixed(core: &TestCore) -> Result<bool> {
     eventually("UpdateSMContext", released, || proxy.calls().to_string()).await?;
     let _ = tokio::time::timeout(SOON, ue.deregister()).await;
     Ok(proxy.not_found() == 0)
+}
+
+/// As OAI's SMF: a location without a scheme, and a number as cause of an update.
+fn as_oais_smf(operation: &OperationInfo, response: Response) -> Response {
+    match (operation.name, response.status) {
+        ("PostSmContexts", _) => location(response, |reference| {
+            format!("192.0.2.1:8080/nsmf-pdusession/v1/sm-contexts/{reference}")
+        }),
+        ("UpdateSmContext", 204) => {
+            let body = Body::encoded("application/json", r#"{"cause":255}"#.into());
+            Response { status: 200, body, ..response }
+        }
+        ("UpdateSmContext", 200) => objects(response, |members| {
+            members.insert("cause".into(), 255.into());
+        }),
+        _ => response,
+    }
+}
+
+#[test]
+fn sessions_of_oais_smf_are_updated_and_deactivated() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let proxy = behind_smf(&core, as_oais_smf).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let updated = |member: &str, value: &str| {
+            let requests = core.sbi_record.requests("nsmf-pdusession UpdateSmContext");
+            requests.iter().any(|(_, body)| body[member] == value).then_some(())
+        };
+        let calls = || proxy.calls().to_string();
+        let set_up = || updated("n2SmInfoType", "PDU_RES_SETUP_RSP");
+        eventually("the gNB's answer reaches the SMF", set_up, calls).await?;
+        ue.release_to_idle().await?;
+        let deactivated = || updated("upCnxState", "DEACTIVATED");
+        eventually("the deactivation reaches the SMF", deactivated, calls).await?;
+        ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+        ue.deregister().await?;
+        Ok(())
+    });
 }
 
 /// As free5GC's AMF answers while it pages a UE: headers and data in the body.
