@@ -87,7 +87,10 @@ macro_rules! service {
                                         &*producer,
                                         $($param,)*
                                         $(<$query as $crate::QueryParams>::from_query(&query)?,)?
-                                        $(request.body.take::<$body>()?,)?
+                                        $({
+                                            $crate::tolerant::begin();
+                                            request.body.take::<$body>()?
+                                        },)?
                                     ).await?;
                                     Ok($crate::Reply::into_response(reply))
                                 })

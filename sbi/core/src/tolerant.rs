@@ -19,6 +19,8 @@ thread_local! {
     static NULL: Cell<bool> = const { Cell::new(false) };
     /// Whether its body contained headers and body.
     static ENVELOPE: Cell<bool> = const { Cell::new(false) };
+    /// Whether a tracking area code of it was in decimal digits.
+    static DECIMAL_TAC: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Maximum number of dropped elements of a message that are reported.
@@ -121,11 +123,23 @@ fn note(field: &'static str, error: &serde_json::Error) {
     });
 }
 
-/// Clears the dropped elements of earlier messages.
-pub(crate) fn begin() {
+/// Notes that a tracking area code was in decimal digits.
+pub fn note_decimal_tac() {
+    DECIMAL_TAC.set(true);
+}
+
+/// Whether a tracking area code of the last message that this thread decoded was in decimal digits.
+/// A handler asks before it awaits anything.
+pub fn has_decimal_tac() -> bool {
+    DECIMAL_TAC.get()
+}
+
+/// Clears what was noted about earlier messages, before another one is decoded.
+pub fn begin() {
     DROPPED.with_borrow_mut(Vec::clear);
     NULL.set(false);
     ENVELOPE.set(false);
+    DECIMAL_TAC.set(false);
 }
 
 /// Counts and logs the dropped elements of the response of an operation, each field once.

@@ -4,8 +4,9 @@ use crate::procedures::establishment::pdu_session_establishment;
 use crate::session_event::SessionEvent;
 use crate::shared::Smf;
 use crate::task;
+use martlet_interop::SbiQuirk;
 use martlet_sbi::trace::Origin;
-use martlet_sbi::{Created, Multipart, Problem};
+use martlet_sbi::{Created, Multipart, Problem, tolerant};
 use martlet_sbi_api::nsmf_pdusession::{
     SmContextCreateData, SmContextCreatedData, SmContextReleaseData, SmContextReleasedData,
     SmContextRetrieveData, SmContextRetrievedData, SmContextUpdateData, SmContextUpdatedData,
@@ -18,6 +19,11 @@ impl SmfPduSession for Smf {
         &self,
         body: Multipart<SmContextCreateData>,
     ) -> Result<Created<Multipart<SmContextCreatedData>>, Problem> {
+        let amf = &body.json.serving_nf_id;
+        if tolerant::has_decimal_tac() && !self.context.tolerates(SbiQuirk::DecimalTac, amf) {
+            let detail = "the tac of ueLocation is in decimal digits (TS 29.571, 5.4.2)";
+            return Err(Problem::new(400, "OPTIONAL_IE_INCORRECT").detail(detail));
+        }
         self.context.check_callback(&body.json.sm_context_status_uri).await?;
         let smf = self
             .itself

@@ -1,5 +1,6 @@
 //! Types that all services share (TS 29.571).
 mod data;
+pub(crate) mod decimal_tac;
 mod identities;
 mod links;
 mod location;

@@ -1,5 +1,5 @@
 //! Identities of networks, areas and AMFs (TS 29.571, 5.3 and 5.4; TS 23.003).
-use super::NotValid;
+use super::{NotValid, decimal_tac};
 use crate::macros::{CompactString, checked_string};
 use martlet_sbi::compact::{self, Compact};
 use serde::ser::SerializeStruct;
@@ -19,7 +19,9 @@ pub(super) fn lowercase(mut text: CompactString) -> CompactString {
 
 checked_string! {
     /// Tracking area code: 4 or 6 hexadecimal digits, most significant first (TS 29.571, 5.4).
-    pub struct Tac, |text| is_hex(text, 4) || is_hex(text, 6), lowercase
+    pub struct Tac,
+    |text| is_hex(text, 4) || is_hex(text, 6) || decimal_tac::code(text).is_some(),
+    decimal_tac::normal
 }
 
 impl Tac {

@@ -2,7 +2,7 @@
 use crate::common::{
     AccessType, Arp, BackupAmfInfo, DateTime, Dnn, Gpsi, Guami, NfInstanceId, NgApCause,
     PcfUeCallbackInfo, PduSessionId, Pei, PlmnIdNid, PresenceState, RatType, RefToBinaryData,
-    Snssai, Supi, TraceData, UserLocation,
+    Snssai, Supi, TraceData, UserLocation, decimal_tac,
 };
 use crate::namf_communication::NgRanTargetId;
 use crate::nnrf_nfmanagement::ServiceName;
@@ -58,6 +58,7 @@ pub struct SmContextCreateData {
     /// Whether the UE is in the LADN's area
     pub presence_in_ladn: Option<PresenceState>,
     /// Location of the UE
+    #[serde(default, deserialize_with = "decimal_tac::location")]
     pub ue_location: Option<UserLocation>,
     /// Time zone of the UE
     pub ue_time_zone: Option<String>,

@@ -9,7 +9,7 @@ use martlet::core::{Sbi, secure_environment, start_function};
 use martlet_interop::SbiQuirk;
 use martlet_nf::{Shutdown, ShutdownTrigger};
 use martlet_ran::ue::ServicePurpose;
-use martlet_sbi::{Body, OperationInfo, Response};
+use martlet_sbi::{Body, Created, Multipart, OperationInfo, Query, Response, content_type};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{NfInstanceId, Snssai, Tac, Tai};
 use martlet_sbi_api::namf_communication::NAMF_COMM;
@@ -22,7 +22,7 @@ use martlet_sbi_api::nnrf_oauth2::NNRF_OAUTH2;
 use martlet_sbi_api::nnssf_ns_selection::{
     NsSelectionQuery, NssfNsSelectionClient, QueriedTai, SliceInfoForRegistration, SubscribedSnssai,
 };
-use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
+use martlet_sbi_api::nsmf_pdusession::{NSMF_PDUSESSION, SmContextCreatedData};
 use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClient};
 use martlet_sbi_api::nudr_dr::UdrDataRepositoryClient;
 use martlet_sbi_http::ServerLimits;
@@ -462,6 +462,57 @@ async fn decimal_tac(core: &TestCore) -> Result<bool> {
         Ok(_) => Ok(true),
         Err(refused) if refused.status() == 400 => Ok(false),
         Err(other) => bail!("{other}"),
+    }
+}
+
+/// A request for an SM context as OAI's AMF makes it: the tracking area code of the location in
+/// decimal digits, and the differentiator that stands for none.
+async fn session_of_oais_amf(is_strict: bool) -> Result<()> {
+    let core = TestCore::start_on(Sbi::Http, |config| {
+        config.sbi.callbacks.allow = vec![AT.into()];
+        with_strictness(is_strict)(config);
+    })
+    .await?;
+    let IpAddr::V4(at) = core.config().sbi.smf.ip() else { bail!("IPv4 is needed") };
+    let smf = crate::security::scas::peer(at.octets()[3])?;
+    let plmn = serde_json::json!({ "mcc": "001", "mnc": "01" });
+    let data = serde_json::json!({
+        "supi": "imsi-001010000000001",
+        "dnn": "internet",
+        "sNssai": { "sst": 1, "sd": "FFFFFF" },
+        "pduSessionId": 1,
+        "requestType": "INITIAL_REQUEST",
+        "servingNfId": "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f80",
+        "servingNetwork": plmn,
+        "anType": "3GPP_ACCESS",
+        "smContextStatusUri": format!("http://{AT}:7777/status/1"),
+        "n1SmMsg": { "contentId": "n1SmMsg" },
+        "ueLocation": { "nrLocation": {
+            "tai": { "plmnId": plmn, "tac": "1" },
+            "ncgi": { "plmnId": plmn, "nrCellId": "000000010" },
+        } },
+    });
+    // PDU SESSION ESTABLISHMENT REQUEST for IPv4.
+    let message = vec![0x2e, 1, 1, 0xc1, 0xff, 0xff, 0x91];
+    let body = Multipart::new(data).part("n1SmMsg", content_type::NAS, message);
+    let operation = NSMF_PDUSESSION::post_sm_contexts();
+    let created: Result<Created<Multipart<SmContextCreatedData>>, _> =
+        smf.call(operation, &[], Query::default(), Body::of(body)).await;
+    match (is_strict, created) {
+        (false, Ok(_)) => {
+            let quirks = &core.status("smf")["quirks"];
+            ensure!(quirks.to_string().contains("decimal_tac"), "{quirks}");
+        }
+        (true, Err(refused)) => ensure!(refused.cause() == "OPTIONAL_IE_INCORRECT", "{refused}"),
+        (_, other) => bail!("strict: {is_strict}: {other:?}"),
+    }
+    Ok(())
+}
+
+#[test]
+fn the_smf_reads_the_location_of_oais_amf() {
+    for is_strict in [false, true] {
+        in_namespace(move || session_of_oais_amf(is_strict));
     }
 }
 
