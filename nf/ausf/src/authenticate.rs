@@ -5,7 +5,7 @@ use crate::pending::{Authentication, Method};
 use martlet_eap::keys::identity_of;
 use martlet_eap::server::{Server, Vector};
 use martlet_sbi::{Created, Problem};
-use martlet_sbi_api::common::{Base64, Hex, Link, Links, Supi};
+use martlet_sbi_api::common::{Base64, Hex, Links, Supi};
 use martlet_sbi_api::nausf_ueauthentication::{
     AuthData, AuthType, AuthenticationInfo, Av5gAka, LINK_5G_AKA, LINK_EAP_SESSION,
     UeAuthenticationCtx,
@@ -17,11 +17,6 @@ use martlet_security::nas_5gs::{KAusf, XresStar};
 use martlet_security::{Rand, aka};
 use std::collections::BTreeMap;
 use std::time::Instant;
-
-/// A link as a list of one. TS 29.571, 5.2.4.8 permits both forms; free5GC's AMF parses only lists.
-pub(crate) fn links_to(uri: String) -> Links {
-    Links::Many(vec![Link { href: Some(uri) }])
-}
 
 impl Ausf {
     /// Requests a vector from the UDM, stores the expected response and returns the challenge.
@@ -64,7 +59,7 @@ impl Ausf {
         let method = Method::FiveGAka { xres_star, k_seaf };
         let (id, location) =
             self.begin(Authentication { method, supi, serving_network_name: network.clone() })?;
-        let link = links_to(format!("{location}/5g-aka-confirmation"));
+        let link = Links::to(format!("{location}/5g-aka-confirmation"));
         tracing::debug!(id, "5G-AKA challenge sent");
         let challenge = Av5gAka {
             rand: vector.rand,
@@ -92,7 +87,7 @@ impl Ausf {
         tracing::debug!(id, "EAP-AKA' challenge sent");
         let links = BTreeMap::from([(
             LINK_EAP_SESSION.to_string(),
-            links_to(format!("{location}/eap-session")),
+            Links::to(format!("{location}/eap-session")),
         )]);
         let mut body = UeAuthenticationCtx::new(
             AuthType::EapAkaPrime,

@@ -8,7 +8,7 @@ use martlet_eap::packet::{Attribute, Packet};
 use martlet_eap::server::{Outcome, Server};
 use martlet_interop::{N1Quirk, Quirk};
 use martlet_sbi::Problem;
-use martlet_sbi_api::common::{Base64, Hex, SecretHex};
+use martlet_sbi_api::common::{Base64, Hex, Links, SecretHex};
 use martlet_sbi_api::nausf_ueauthentication::{AuthResult, EapSession, LINK_EAP_SESSION};
 use martlet_sbi_api::nudm_ueau::{
     AuthType, AuthenticationInfoRequest, AuthenticationVector, ResynchronizationInfo,
@@ -133,10 +133,7 @@ impl Ausf {
             self.context.api_root()
         );
         EapSession {
-            links: Some(BTreeMap::from([(
-                LINK_EAP_SESSION.to_string(),
-                crate::authenticate::links_to(link),
-            )])),
+            links: Some(BTreeMap::from([(LINK_EAP_SESSION.to_string(), Links::to(link))])),
             ..final_result(packet, AuthResult::AuthenticationOngoing)
         }
     }

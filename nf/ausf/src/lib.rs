@@ -5,6 +5,7 @@ mod authenticate;
 mod config;
 mod eap_session;
 mod five_g_aka_confirmation;
+mod link_lists;
 mod metrics;
 mod pending;
 mod result_confirmation;
@@ -64,7 +65,8 @@ impl NetworkFunction for Ausf {
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
-        NAUSF_AUTH.routes(self.clone())
+        let routes = NAUSF_AUTH.routes(self.clone());
+        routes.into_iter().map(link_lists::for_generated_clients).collect()
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {

@@ -38,13 +38,13 @@ async fn request_challenge(
 ) -> Result<FiveGAkaChallenge, Problem> {
     let created = ausf.ue_authentications_post(info).await?;
     assert_eq!(created.body.auth_type, AuthType::FiveGAka);
-    let links = serde_json::to_value(&created.body.links[LINK_5G_AKA]).unwrap();
+    let link = serde_json::to_value(&created.body.links[LINK_5G_AKA]).unwrap();
     let AuthData::FiveGAka(av) = created.body.five_g_auth_data else {
         panic!("no 5G-AKA challenge")
     };
     Ok(FiveGAkaChallenge {
         id: created.location.rsplit('/').next().unwrap().to_string(),
-        link: links[0]["href"].as_str().unwrap().to_string(),
+        link: link["href"].as_str().unwrap().to_string(),
         rand: Rand::new(&av.rand.0),
         autn: Autn::new(&av.autn.0),
         hxres_star: HxresStar::new(&av.hxres_star.0),
@@ -283,6 +283,29 @@ async fn concurrent_authentications_never_share_a_sequence_number() {
         assert!(seen.insert(response.sqn), "the same sequence number twice");
     }
     assert_eq!(seen.len(), 20);
+}
+
+/// The AMFs of Open5GS and OAI read a link that is an object, and free5GC's one that is a list.
+async fn links_have_the_form_that_the_consumer_reads(binding: Binding) {
+    let network = HomeNetwork::start(binding).await;
+    for (user_agent, is_list) in [("AMF", false), ("OpenAPI-Generator/1.0.0/go", true)] {
+        let ausf = AusfUeAuthenticationClient::new(network.ausf_of(user_agent));
+        let created = ausf.ue_authentications_post(info(SUPI)).await.unwrap();
+        let link = serde_json::to_value(&created.body.links[LINK_5G_AKA]).unwrap();
+        assert_eq!((link.is_array(), link.is_object()), (is_list, !is_list), "{user_agent}");
+        let uri = created.body.links[LINK_5G_AKA].uri().unwrap();
+        assert_eq!(uri, format!("{}/5g-aka-confirmation", created.location));
+    }
+}
+
+#[tokio::test]
+async fn links_have_the_form_that_the_consumer_reads_locally() {
+    links_have_the_form_that_the_consumer_reads(Binding::Local).await;
+}
+
+#[tokio::test]
+async fn links_have_the_form_that_the_consumer_reads_over_http() {
+    links_have_the_form_that_the_consumer_reads(Binding::Http).await;
 }
 
 #[tokio::test]

@@ -145,8 +145,11 @@ impl HomeNetwork {
     }
 
     fn peer(&self, nth: u8) -> Peer {
+        self.peer_of("AMF", nth)
+    }
+    fn peer_of(&self, user_agent: &str, nth: u8) -> Peer {
         let root = ApiRoot::http(self.addresses.at(nth).to_string());
-        Peer::new(Arc::new(self.bindings.clone()), root, "AMF", CallPolicy::default())
+        Peer::new(Arc::new(self.bindings.clone()), root, user_agent, CallPolicy::default())
     }
     pub fn nrf(&self) -> Peer {
         self.peer(NRF)
@@ -159,6 +162,10 @@ impl HomeNetwork {
     }
     pub fn ausf(&self) -> Peer {
         self.peer(AUSF)
+    }
+    /// The AUSF as a consumer with this `User-Agent` requests it.
+    pub fn ausf_of(&self, user_agent: &str) -> Peer {
+        self.peer_of(user_agent, AUSF)
     }
 
     /// Serves the UDM's address with other routes. Only with [`Binding::Local`].
