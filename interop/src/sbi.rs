@@ -81,6 +81,16 @@ quirks! {
             handling: "served with `udm.sdm_v1`; refused: 404",
             refused_by: "udm.sdm_v1: false",
         },
+        /// The former version of Nudr_DataRepository.
+        DrVersion1 {
+            name: "dr_v1",
+            deviation: "`nudr-dr/v1` in place of v2",
+            clause: "TS 29.504, 6.1.1",
+            vendors: "UDM and PCF of Open5GS",
+            handling: "served: stored contexts are answered with 204, and an authentication \
+                       advances the sequence number; refused: 404",
+            refused_by: "sbi.strict",
+        },
         /// Subscriptions to nothing.
         EmptySubscription {
             name: "empty_subscription",
@@ -196,6 +206,15 @@ quirks! {
             clause: "TS 29.571, 5.4.2",
             vendors: "OAI's AMF",
             handling: "read by NSSF and SMF, but 4 or 6 digits as hexadecimal; refused: 400",
+            refused_by: "sbi.strict",
+        },
+        /// A UDM that serves each data set alone.
+        SeparateDataSets {
+            name: "separate_data_sets",
+            deviation: "the UDM serves no request for several sets of subscription data",
+            clause: "TS 29.503, 5.2.2.2.7",
+            vendors: "Open5GS's UDM",
+            handling: "each set is requested alone; refused: the UE is rejected",
             refused_by: "sbi.strict",
         },
     }

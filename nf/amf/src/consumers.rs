@@ -1,15 +1,19 @@
 //! Clients of the services that the AMF consumes. The producer is discovered at the NRF (TS 23.501,
 //! 6.3).
 use crate::Amf;
+use martlet_interop::SbiQuirk;
 use martlet_nf::Criteria;
 use martlet_sbi::{Peer, Problem};
+use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{Dnn, Snssai};
 use martlet_sbi_api::nausf_ueauthentication::AusfUeAuthenticationClient;
 use martlet_sbi_api::nlmf_location::LmfLocationClient;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnssf_ns_selection::NssfNsSelectionClient;
 use martlet_sbi_api::npcf_am_policy_control::PcfAmPolicyControlClient;
-use martlet_sbi_api::nudm_sdm::UdmSubscriberDataManagementClient;
+use martlet_sbi_api::nudm_sdm::{
+    AmDataQuery, DataSetsQuery, PlmnQuery, SubscriptionDataSets, UdmSubscriberDataManagementClient,
+};
 use martlet_sbi_api::nudm_uecm::UdmUeContextManagementClient;
 
 impl Amf {
@@ -37,6 +41,35 @@ impl Amf {
         self.producer(NfType::Udm, "nudm-sdm", ue).await.map(UdmSubscriberDataManagementClient::new)
     }
 
+    /// Access and mobility data and SMF selection data: in one answer of the UDM, or in one each of
+    /// a UDM that serves no requests for several data sets ([`SbiQuirk::SeparateDataSets`]).
+    pub(crate) async fn data_sets(
+        &self,
+        supi: &str,
+        query: DataSetsQuery,
+    ) -> Result<SubscriptionDataSets, Problem> {
+        let peer = self.producer(NfType::Udm, "nudm-sdm", supi).await?;
+        let authority = peer.root().authority.clone();
+        let udm = UdmSubscriberDataManagementClient::new(peer);
+        let plmn_id = query.plmn_id.clone();
+        match udm.get_data_sets(supi, query).await {
+            Err(problem) if is_not_served(&problem) && !self.context.is_strict() => {}
+            answer => return answer,
+        }
+        let of_access = AmDataQuery { plmn_id: plmn_id.clone(), ..Default::default() };
+        let plmn_id = plmn_id.map(|Json(network)| Json(network.plmn_id));
+        let of_sessions = PlmnQuery { plmn_id, ..Default::default() };
+        let am_data = udm.get_am_data(supi, of_access).await?;
+        let smf_sel_data = udm.get_smf_sel_data(supi, of_sessions).await?;
+        // Counted now: the subscriber is known, so it was the request that was not.
+        self.context.tolerates(SbiQuirk::SeparateDataSets, authority);
+        Ok(SubscriptionDataSets {
+            am_data: Some(am_data),
+            smf_sel_data: Some(smf_sel_data),
+            ..Default::default()
+        })
+    }
+
     /// The PCF.
     pub(crate) async fn pcf(&self, ue: &str) -> Result<PcfAmPolicyControlClient, Problem> {
         self.producer(NfType::Pcf, "npcf-am-policy-control", ue)
@@ -61,5 +94,26 @@ impl Amf {
         let criteria =
             Criteria { snssai: Some(slice), dnn: Some(dnn.clone()), ..Default::default() };
         Ok(self.context.discover(NfType::Smf, "nsmf-pdusession", &criteria).await?.about(ue))
+    }
+}
+
+/// Whether the UDM may not know a request, rather than the subscriber: Open5GS's answers 400.
+fn is_not_served(problem: &Problem) -> bool {
+    problem.transport.is_none()
+        && matches!(problem.status(), 400 | 404 | 405 | 415 | 501)
+        && !matches!(problem.cause(), "USER_NOT_FOUND" | "DATA_NOT_FOUND")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_request_is_told_from_an_unknown_subscriber() {
+        let is_not_served = |status, cause| is_not_served(&Problem::new(status, cause));
+        assert!(is_not_served(400, "") && is_not_served(404, "") && is_not_served(501, ""));
+        assert!(is_not_served(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND"));
+        assert!(!is_not_served(404, "USER_NOT_FOUND") && !is_not_served(404, "DATA_NOT_FOUND"));
+        assert!(!is_not_served(403, "ROAMING_NOT_ALLOWED") && !is_not_served(503, ""));
     }
 }

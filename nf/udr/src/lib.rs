@@ -9,6 +9,7 @@ mod influence_data;
 mod problem;
 mod provisioned;
 mod repository;
+mod version_1;
 
 pub use config::UdrConfig;
 
@@ -150,7 +151,13 @@ impl NetworkFunction for Udr {
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
         let udr = self.clone();
-        refuse_while(NUDR_DR.routes(self.clone()), move || udr.cut_off.is_set())
+        let mut routes = refuse_while(NUDR_DR.routes(self.clone()), move || udr.cut_off.is_set());
+        if !self.context.is_strict() {
+            let older: Vec<_> = routes.iter().filter_map(|it| version_1::route(self, it)).collect();
+            // After v2, which the profile names.
+            routes.extend(older);
+        }
+        routes
     }
 
     fn profile(&self, profile: &mut NfProfile) {

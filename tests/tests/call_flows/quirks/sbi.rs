@@ -40,7 +40,8 @@ fn sbi_quirks_are_tolerated_unless_strict() {
             | SbiQuirk::UnreadableElement
             | SbiQuirk::NullList
             | SbiQuirk::MissingLocation
-            | SbiQuirk::MissingChallenge => "amf",
+            | SbiQuirk::MissingChallenge
+            | SbiQuirk::SeparateDataSets => "amf",
             SbiQuirk::PrefixedSmContextReference
             | SbiQuirk::EnvelopedResponse
             | SbiQuirk::NoInitialGrant
@@ -52,9 +53,10 @@ fn sbi_quirks_are_tolerated_unless_strict() {
             | SbiQuirk::TokenClaims => "udm",
             SbiQuirk::RegistrationError => "ausf",
             SbiQuirk::DecimalTac => "nssf",
-            SbiQuirk::CallbackToken | SbiQuirk::ServiceScope | SbiQuirk::InfluenceSelectors => {
-                "udr"
-            }
+            SbiQuirk::CallbackToken
+            | SbiQuirk::ServiceScope
+            | SbiQuirk::InfluenceSelectors
+            | SbiQuirk::DrVersion1 => "udr",
         },
         |quirk, is_strict, core| Box::pin(sbi(quirk, is_strict, core)),
     );
@@ -94,11 +96,13 @@ async fn sbi(quirk: SbiQuirk, is_strict: bool, core: &mut Option<TestCore>) -> R
         SbiQuirk::NullList => subscription_data::null_list(core).await,
         SbiQuirk::NoHeartbeats => no_heartbeats(core).await,
         SbiQuirk::SdmVersion1 => sdm_v1(core).await,
+        SbiQuirk::DrVersion1 => dr_v1(core).await,
         SbiQuirk::EmptySubscription => empty_subscription(core).await,
         SbiQuirk::NoInitialGrant => charging::no_initial_grant(core).await,
         SbiQuirk::EmptyFinalAction => charging::empty_final_action(core).await,
         SbiQuirk::InfluenceSelectors => influence_selectors(core).await,
         SbiQuirk::DecimalTac => decimal_tac(core).await,
+        SbiQuirk::SeparateDataSets => subscription_data::separate_data_sets(core).await,
         SbiQuirk::RegistrationError
         | SbiQuirk::EnvelopedResponse
         | SbiQuirk::TypedInstanceList
@@ -153,7 +157,7 @@ async fn behind_nrf(is_strict: bool, rewrite: Rewrite) -> Result<(TestCore, Shut
     Ok((behind(nrf, is_strict, |_| {}).await?, trigger))
 }
 
-fn problem_response(status: u16, cause: &str) -> Response {
+pub fn problem_response(status: u16, cause: &str) -> Response {
     let bytes = serde_json::json!({"status": status, "cause": cause}).to_string();
     let body = Body::encoded("application/problem+json", bytes.into());
     Response::new(status, body)
@@ -541,11 +545,22 @@ fn udm(core: &TestCore) -> Result<martlet_sbi::Peer> {
 
 /// As free5GC's SMF up to 1.2.4.
 async fn sdm_v1(core: &TestCore) -> Result<bool> {
-    let at: SocketAddr = core.config().sbi.udm;
+    is_served(core.config().sbi.udm, "/nudm-sdm/v1/imsi-001010000000001/am-data").await
+}
+
+/// As Open5GS's UDM.
+async fn dr_v1(core: &TestCore) -> Result<bool> {
+    let of_ue = "/nudr-dr/v1/subscription-data/imsi-001010000000001";
+    let path = format!("{of_ue}/00101/provisioned-data/am-data");
+    is_served(core.config().sbi.udr, &path).await
+}
+
+/// Whether a path is known.
+async fn is_served(at: SocketAddr, path: &str) -> Result<bool> {
     let stream = tokio::net::TcpStream::connect(at).await?;
     let (mut client, connection) = h2::client::handshake(stream).await?;
     tokio::spawn(connection);
-    let uri = format!("http://{at}/nudm-sdm/v1/imsi-001010000000001/am-data");
+    let uri = format!("http://{at}{path}");
     let request = http::Request::get(uri).body(())?;
     let (response, _) = client.send_request(request, true)?;
     match response.await?.status().as_u16() {

@@ -1,5 +1,5 @@
 //! Quirks of subscription data.
-use super::sbi::objects;
+use super::sbi::{objects, problem_response};
 use crate::handover::with_second_area;
 use crate::sbi::proxy::Proxy;
 use anyhow::{Context, Result, ensure};
@@ -46,6 +46,22 @@ fn with_null_list(_: &OperationInfo, response: Response) -> Response {
             infos["250"] = serde_json::json!({"dnnInfos": null});
         }
     })
+}
+
+/// As Open5GS's UDM.
+fn without_data_sets(operation: &OperationInfo, response: Response) -> Response {
+    match operation.name {
+        "GetDataSets" => problem_response(400, ""),
+        _ => response,
+    }
+}
+
+/// A UE registers and uses a session with data that are read one by one.
+pub async fn separate_data_sets(core: &TestCore) -> Result<bool> {
+    let Ok(ue) = registration_with(core, without_data_sets).await? else { return Ok(false) };
+    ue.establish_pdu_session(internet()).await?;
+    reaches(&ue, 1, GATEWAY).await?;
+    Ok(true)
 }
 
 pub async fn unreadable_element(core: &TestCore) -> Result<bool> {

@@ -120,7 +120,7 @@ async fn read(ue: &Ue) -> Result<SubscriptionDataSets, Problem> {
     let Some(supi) = &ue.identity.supi else {
         return Err(Problem::system_failure("the UE has no SUPI"));
     };
-    ue.amf.sdm(supi).await?.get_data_sets(supi, data_sets(ue)).await
+    ue.amf.data_sets(supi, data_sets(ue)).await
 }
 
 /// The query of [`read`].
@@ -157,9 +157,8 @@ impl Drop for Reading {
 pub(crate) fn begin_reading(ue: &Ue) -> Option<Reading> {
     let supi = ue.identity.supi.clone().filter(|_| !ue.admission.over_limit)?;
     let (amf, query) = (ue.amf.clone(), data_sets(ue));
-    let task = trace::spawn(trace::Origin::here(), async move {
-        amf.sdm(&supi).await?.get_data_sets(&supi, query).await
-    });
+    let task =
+        trace::spawn(trace::Origin::here(), async move { amf.data_sets(&supi, query).await });
     Some(Reading { task, started: Instant::now() })
 }
 
