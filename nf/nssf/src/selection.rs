@@ -64,8 +64,8 @@ pub fn for_registration(
     })
 }
 
-/// For a PDU session: the instance of its slice (TS 29.531, 5.2.2.2.3). `nrf` is the NRF of
-/// instances without one of their own.
+/// For a PDU session: the NRF and the instance of its slice (TS 29.531, 5.2.2.2.3). `nrf` is that
+/// of slices without an instance, and of instances without one of their own.
 pub fn for_session(
     request: &SliceInfoForPduSession,
     supported: &[Snssai],
@@ -78,15 +78,16 @@ pub fn for_session(
         return Err(Problem::new(403, "SNSSAI_NOT_SUPPORTED").detail(detail));
     }
     let instance = instances.iter().find(|instance| instance.slice == request.s_nssai);
-    let nsi_information = instance.map(|instance| {
-        let root = instance.nrf.clone().unwrap_or_else(|| nrf.to_string());
-        NsiInformation {
-            nrf_id: format!("{root}/nnrf-disc/v1/nf-instances"),
-            nsi_id: Some(instance.nsi.clone()),
-            nrf_nf_mgt_uri: Some(format!("{root}/nnrf-nfm/v1/nf-instances")),
-        }
-    });
-    Ok(AuthorizedNetworkSliceInfo { nsi_information, ..Default::default() })
+    let other_nrf = instance.and_then(|instance| instance.nrf.clone());
+    let root = other_nrf.unwrap_or_else(|| nrf.to_string());
+    // The NRF of a slice without an instance, too: the AMFs of Open5GS and OAI reject a session
+    // without it, and the identity is optional (TS 23.502, 4.3.2.2.3.2).
+    let nsi_information = NsiInformation {
+        nrf_id: format!("{root}/nnrf-disc/v1/nf-instances"),
+        nsi_id: instance.map(|instance| instance.nsi.clone()),
+        nrf_nf_mgt_uri: Some(format!("{root}/nnrf-nfm/v1/nf-instances")),
+    };
+    Ok(AuthorizedNetworkSliceInfo { nsi_information: Some(nsi_information), ..Default::default() })
 }
 
 #[cfg(test)]
@@ -126,17 +127,18 @@ mod tests {
     }
 
     #[test]
-    fn a_session_gets_the_instance_of_its_slice() {
+    fn a_session_gets_the_nrf_and_the_instance_of_its_slice() {
         let instances = [InstanceConfig { slice: slice(2), nsi: "second".into(), nrf: None }];
         let nrf = ApiRoot::http("127.0.0.10:7777");
         let select = |sst| {
             let request = SliceInfoForPduSession::new(slice(sst), RoamingIndication::NonRoaming);
             for_session(&request, &[slice(1), slice(2)], &instances, &nrf)
         };
-        assert_eq!(select(1).unwrap().nsi_information, None);
-        let instance = select(2).unwrap().nsi_information.unwrap();
-        assert_eq!(instance.nsi_id.as_deref(), Some("second"));
-        assert_eq!(instance.nrf_id, "http://127.0.0.10:7777/nnrf-disc/v1/nf-instances");
+        for (sst, nsi) in [(1, None), (2, Some("second"))] {
+            let instance = select(sst).unwrap().nsi_information.unwrap();
+            assert_eq!(instance.nsi_id.as_deref(), nsi);
+            assert_eq!(instance.nrf_id, "http://127.0.0.10:7777/nnrf-disc/v1/nf-instances");
+        }
         assert_eq!(select(3).unwrap_err().cause(), "SNSSAI_NOT_SUPPORTED");
     }
 }
