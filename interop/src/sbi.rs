@@ -35,10 +35,10 @@ quirks! {
         /// List elements that are not of their type.
         UnreadableElement {
             name: "unreadable_element",
-            deviation: "elements of lists in subscription data, or the `cause` of an updated SM \
-                        context, that are not of their type",
-            clause: "TS 29.571, 5.3; TS 29.502, 6.1.6.2.5",
-            vendors: "free5GC's data; OAI's SMF",
+            deviation: "elements of lists in subscription data, the `cause` of an updated SM \
+                        context, or links to NF instances, that are not of their type",
+            clause: "TS 29.571, 5.3; TS 29.502, 6.1.6.2.5; TS 29.510, 6.1.6",
+            vendors: "free5GC's data; OAI's SMF; Open5GS's NRF",
             handling: "dropped where nothing needs them; refused: the response is not valid",
             refused_by: "sbi.strict",
         },

@@ -73,10 +73,14 @@ fn scopes(service: &str) -> &'static [(NfType, &'static [&'static str])] {
     }
 }
 
-/// Sets who may use a service.
+/// Sets who may use a service, and with which scopes if it requires tokens. Open5GS's NRF, which
+/// issues none, ends when a profile has scopes: its list of them takes no entry.
 pub(crate) fn restrict(service: &mut NfService) {
     let name = service.service_name.as_str().to_string();
     service.allowed_nf_types = consumers(&name).map(<[_]>::to_vec);
+    if service.oauth2_required != Some(true) {
+        return;
+    }
     let by_type = scopes(&name).iter().map(|(nf_type, scopes)| {
         let scopes = scopes.iter().map(|scope| scope.to_string()).collect();
         (nf_type.as_str().to_string(), scopes)
@@ -237,6 +241,24 @@ mod tests {
         ] {
             assert_eq!(of(Method::POST, &path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn scopes_are_named_where_tokens_are_required() {
+        use martlet_sbi_api::common::UriScheme;
+        use martlet_sbi_api::nnrf_nfmanagement::{NfServiceStatus, ServiceName};
+        let restricted = |oauth2_required| {
+            let (name, status) = (ServiceName::from("nudr-dr"), NfServiceStatus::Registered);
+            let mut service =
+                NfService::new("nudr-dr".into(), name, Vec::new(), UriScheme::Http, status);
+            service.oauth2_required = oauth2_required;
+            restrict(&mut service);
+            assert_eq!(service.allowed_nf_types.as_deref(), consumers("nudr-dr"));
+            service.allowed_operations_per_nf_type
+        };
+        assert_eq!(restricted(None), None);
+        let scopes = restricted(Some(true)).unwrap_or_default();
+        assert_eq!(scopes.keys().collect::<Vec<_>>(), ["NEF", "PCF", "UDM"]);
     }
 
     #[test]

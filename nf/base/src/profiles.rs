@@ -82,8 +82,8 @@ fn query(nf_type: NfType) -> NfInstancesQuery {
 /// The URIs of a list's instances.
 fn uris(list: UriList) -> Vec<String> {
     let mut links = list.links.unwrap_or_default();
-    // free5GC's NRF writes `item`.
-    let items = links.remove("items").or_else(|| links.remove("item"));
+    // Older NRFs of Open5GS and Martlet write `items`.
+    let items = links.remove("item").or_else(|| links.remove("items"));
     let links = match items {
         Some(Links::Many(list)) => list,
         Some(Links::One(one)) => vec![one],

@@ -45,7 +45,7 @@ impl NfManagement for Nrf {
                 .collect(),
         );
         let own = Links::to(format!("{root}/nnrf-nfm/v1/nf-instances"));
-        let links = BTreeMap::from([("self".to_string(), own), ("items".to_string(), items)]);
+        let links = BTreeMap::from([("self".to_string(), own), ("item".to_string(), items)]);
         Ok(UriList { links: Some(links), total_item_count: Some(total as u32) })
     }
 

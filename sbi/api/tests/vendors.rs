@@ -39,5 +39,5 @@ fn bodies_of_other_vendors_are_decoded() {
         }
         bodies += 1;
     }
-    assert_eq!(bodies, 6);
+    assert_eq!(bodies, 7);
 }

@@ -187,7 +187,7 @@ async fn typed_instance_list(is_strict: bool, core: &mut Option<TestCore>) -> Re
         "GetNFInstances" if target.contains("nf-type=") && target.contains("limit=") => {
             objects(response, |members| {
                 if let Some(links) = members.remove("_links") {
-                    let link = serde_json::json!({"item": links["items"]});
+                    let link = serde_json::json!({"item": links["item"]});
                     members.insert("_link".into(), link);
                 }
             })
