@@ -16,6 +16,8 @@ define the times alike:
     own       what the generator needs in it, from each downlink message to the uplink message that
               follows it
     core      the rest, which waits for the core
+    wire      the core's part between the packets of the loopback interface, by the kernel's time
+              stamps: without the SCTP stack and the runtime of the generator
 
 The exit code is 1 if the generators differ by more than --limit in the compared time, which is the
 core's part. The latency contains what each generator needs itself. A pair of passes in which the
@@ -23,15 +25,19 @@ core fails is repeated with a new core, and the report says so.
 """
 import argparse
 import csv
+import ctypes
 import json
 import os
 import platform
 import re
 import signal
+import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from datetime import date
 from pathlib import Path
@@ -43,10 +49,19 @@ IMSI = "001010000000001"
 KEY, OPC = "46" * 16, "cd" * 16
 PROCEDURES = {"registration": "registration", "pdu_session": "PDU session"}
 LAB, OTHER = "martlet-lab", "free5gc-gnb"
+# The times of a sample, in the order of its lists.
+PARTS = ("latency", "core", "wire")
 # How long a core may take to start, and a pass to end.
 START_S, PASS_S = 180, 600
 # How often a pair of passes is tried: a core can fail under load, and is then started again.
 ATTEMPTS = 4
+
+
+# NGAP procedure codes (TS 38.413, 9.4.7), and SCTP's payload protocol of NGAP.
+INITIAL_UE_MESSAGE, UPLINK_NAS_TRANSPORT = 15, 46
+INITIAL_CONTEXT_SETUP, SESSION_SETUP, NGAP = 14, 29, 60
+# Linux: time stamps in nanoseconds, a receive buffer beyond the limit, a filter of packets.
+SO_TIMESTAMPNS, SO_RCVBUFFORCE, SO_ATTACH_FILTER = 35, 33, 26
 
 
 class PassFailed(Exception):
@@ -137,16 +152,106 @@ def run_other(args, _folder):
 GENERATORS = {LAB: run_lab, OTHER: run_other}
 
 
+class Wire:
+    """The SCTP packets on the loopback interface, with the kernel's time stamps. Use it as a
+    context manager."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+        # Classic BPF: the byte 9 of the IP header is the protocol, 132 is SCTP.
+        code = [(0x30, 0, 0, 9), (0x15, 0, 1, 132), (0x06, 0, 0, 0xFFFF), (0x06, 0, 0, 0)]
+        self.code = struct.pack("HBBI" * 4, *[field for line in code for field in line])
+        self.buffer = ctypes.create_string_buffer(self.code)
+        program = struct.pack("HL", len(code), ctypes.addressof(self.buffer))
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        self.socket.bind(("lo", 0x0800))
+        self.socket.settimeout(0.2)
+        self.packets, self.ended = [], threading.Event()
+        self.thread = threading.Thread(target=self.receive)
+
+    def receive(self):
+        """Keeps what is received: on the loopback interface, each packet is also one sent."""
+        while not self.ended.is_set():
+            try:
+                data, control, _, address = self.socket.recvmsg(65536, 128)
+            except TimeoutError:
+                continue
+            if address[2] == socket.PACKET_HOST and control:
+                seconds, nanoseconds = struct.unpack("ll", control[0][2][:16])
+                self.packets.append((seconds * 1e3 + nanoseconds / 1e6, data))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+        self.socket.close()
+
+    def messages(self):
+        """The NGAP messages: time in milliseconds, whether the AMF sent it, whether it begins a
+        procedure, and the procedure code."""
+        for at, packet in self.packets:
+            is_down = socket.inet_ntoa(packet[12:16]) == AMF
+            chunk = 4 * (packet[0] & 15) + 12
+            while chunk + 4 <= len(packet):
+                kind, flags, length = struct.unpack("!BBH", packet[chunk : chunk + 4])
+                # DATA with the beginning of a message (RFC 9260, 3.3.1).
+                if kind == 0 and flags & 2 and length > 18:
+                    (protocol,) = struct.unpack("!I", packet[chunk + 12 : chunk + 16])
+                    if protocol == NGAP:
+                        yield at, is_down, packet[chunk + 16] == 0, packet[chunk + 17]
+                chunk += max(4, (length + 3) & ~3)
+
+    def times(self):
+        """The core's part of each procedure in milliseconds."""
+        times = {name: [] for name in PROCEDURES}
+        # The last uplink message that no downlink message followed, and the last with a NAS
+        # message: an AMF may send other messages between.
+        asked, requested, waited = None, None, None
+        for at, is_down, begins, code in self.messages():
+            if not is_down:
+                if begins and code == INITIAL_UE_MESSAGE:
+                    waited = 0.0
+                if begins and code == UPLINK_NAS_TRANSPORT:
+                    requested = at
+                asked = at
+                continue
+            if code == SESSION_SETUP and begins and requested is not None:
+                times["pdu_session"].append(at - requested)
+                requested = None
+            elif waited is not None and begins:
+                waited += 0.0 if asked is None else at - asked
+                if code == INITIAL_CONTEXT_SETUP:
+                    times["registration"].append(waited)
+                    waited = None
+            asked = None
+        return times
+
+
 def pair(number, args, folder):
     """A pass of each generator, by name."""
     names = list(GENERATORS)
     times = {}
     # Each generator is first as often as the other.
     for name in names if number % 2 == 0 else reversed(names):
-        times[name] = GENERATORS[name](args, folder / f"pass-{number}-{name}")
-        short = [it for it, samples in times[name].items() if len(samples) != args.rounds]
+        with Wire() as wire:
+            measured = GENERATORS[name](args, folder / f"pass-{number}-{name}")
+        short = [it for it, samples in measured.items() if len(samples) != args.rounds]
         if short:
             raise PassFailed(f"{name}: not each round completed: {', '.join(short)}")
+        # Rounds that are not measured, such as the first ones, are few.
+        on_wire = wire.times()
+        if any(len(samples) < args.rounds for samples in on_wire.values()):
+            counts = {procedure: len(samples) for procedure, samples in on_wire.items()}
+            raise PassFailed(f"{name}: packets of the loopback interface were lost: {counts}")
+        times[name] = {
+            procedure: [*zip(*samples, strict=True), on_wire[procedure]]
+            for procedure, samples in measured.items()
+        }
     return times
 
 
@@ -178,8 +283,8 @@ def measure(script, args, folder):
 
 
 def median(passes, procedure, part):
-    """The median of all samples of passes: part 0 is the latency, 1 the core's."""
-    return statistics.median(sample[part] for times in passes for sample in times[procedure])
+    """The median of all samples of passes, of one of PARTS."""
+    return statistics.median(sample for times in passes for sample in times[procedure][part])
 
 
 def ratios(passes, procedure, part):
@@ -194,12 +299,14 @@ def figures(passes):
     for procedure in PROCEDURES:
         of = {}
         for name in GENERATORS:
-            latency, core = (median(passes[name], procedure, part) for part in (0, 1))
             own = statistics.median(
-                sample[0] - sample[1] for times in passes[name] for sample in times[procedure]
+                latency - core
+                for times in passes[name]
+                for latency, core in zip(*times[procedure][:2], strict=True)
             )
-            of[name] = {"latency": latency, "core": core, "own": own}
-        for part, what in enumerate(("latency", "core")):
+            medians = [median(passes[name], procedure, part) for part in range(len(PARTS))]
+            of[name] = dict(zip(PARTS, medians, strict=True)) | {"own": own}
+        for part, what in enumerate(PARTS):
             each = ratios(passes, procedure, part)
             of[f"{what}_ratio"] = {
                 "median": statistics.median(each),
@@ -222,24 +329,24 @@ def markdown(results, repeated, args):
         f"{date.today().isoformat()}, {machine}; {args.passes} passes of {args.rounds} rounds with "
         "each generator. Medians in ms:",
         "",
-        "| core | procedure | generator | latency | core's part | own |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| core | procedure | generator | latency | core's part | on the wire | own |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for core, procedures in results.items():
         for procedure, of in procedures.items():
             for name in GENERATORS:
-                times = " | ".join(f"{of[name][part]:.2f}" for part in ("latency", "core", "own"))
+                times = " | ".join(f"{of[name][part]:.2f}" for part in (*PARTS, "own"))
                 lines.append(f"| {core} | {PROCEDURES[procedure]} | {name} | {times} |")
     lines += [
         "",
         f"{LAB} over {OTHER}, median of the pairs of passes, and the smallest and largest pair:",
         "",
-        f"| core | procedure | core's part | latency | within {args.limit:.0%} |",
-        "| --- | --- | --- | --- | --- |",
+        f"| core | procedure | core's part | on the wire | latency | within {args.limit:.0%} |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for core, procedures in results.items():
         for procedure, of in procedures.items():
-            each = (of["core_ratio"], of["latency_ratio"])
+            each = [of[f"{part}_ratio"] for part in ("core", "wire", "latency")]
             cells = " | ".join(
                 f"{r['median']:.2f} ({r['low']:.2f} to {r['high']:.2f})" for r in each
             )
