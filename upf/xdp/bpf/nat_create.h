@@ -102,32 +102,33 @@ global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 sessio
 }
 
 /* Restores the binding of a new flow if user space removed it meanwhile, as that of the last flow.
- * User space looks for new flows after the removal, so that one of both finds out. */
+ * User space looks for new flows after the removal, so that one of both finds out. One variable of
+ * each type: the stacks of callers and callees are almost full on Linux 6.1. */
 global int nat_keep(struct nat_key *key, struct nat_binding *bound)
 {
 	if (!key || !bound)
 		return 0;
-	struct nat_end near = { .address = key->near,
-				.port = key->near_port,
-				.protocol = nat_protocol(key->kind) };
-	struct nat_end far = { .address = bound->address,
+	struct nat_end end = { .address = bound->address,
 			       .port = bound->port,
-			       .protocol = near.protocol };
-	struct nat_binding *found = bpf_map_lookup_elem(&nat_of_public, &far);
+			       .protocol = nat_protocol(key->kind) };
+	struct nat_binding binding = { .address = key->near,
+				       .port = key->near_port,
+				       .session = bound->session,
+				       .incarnation = bound->incarnation };
+	struct nat_binding *found = bpf_map_lookup_elem(&nat_of_public, &end);
 	if (!found) {
-		struct nat_binding inward = { .address = near.address,
-					      .port = near.port,
-					      .session = bound->session,
-					      .incarnation = bound->incarnation };
-		if (bpf_map_update_elem(&nat_of_public, &far, &inward, BPF_NOEXIST))
+		if (bpf_map_update_elem(&nat_of_public, &end, &binding, BPF_NOEXIST))
 			return 0;
-	} else if (found->address != near.address || found->port != near.port) {
+	} else if (found->address != key->near || found->port != key->near_port) {
 		/* Another UE has the public end now. */
 		return 0;
 	}
-	if (!bpf_map_lookup_elem(&nat_of_ue, &near)) {
-		struct nat_binding outward = *bound;
-		bpf_map_update_elem(&nat_of_ue, &near, &outward, BPF_NOEXIST);
+	end.address = key->near;
+	end.port = key->near_port;
+	if (!bpf_map_lookup_elem(&nat_of_ue, &end)) {
+		binding.address = bound->address;
+		binding.port = bound->port;
+		bpf_map_update_elem(&nat_of_ue, &end, &binding, BPF_NOEXIST);
 	}
 	return 1;
 }
@@ -248,7 +249,8 @@ inline_always void nat_write(struct nat_flow *flow, struct nat_key *key, __be32 
 	__sync_lock_test_and_set(&flow->state, key->kind | (__u32)port << NAT_PORT_SHIFT);
 }
 
-/* Inserts a flow with known ends. Returns the index of the outward direction. */
+/* Inserts a flow with known ends. Returns the index of the outward direction. The stacks of callers
+ * and callees are almost full on Linux 6.1: its own has no more than 64 bytes. */
 global __u32 nat_insert(struct nat_key *key, struct nat_binding *bound)
 {
 	if (!key || !bound)
@@ -261,8 +263,9 @@ global __u32 nat_insert(struct nat_key *key, struct nat_binding *bound)
 		.far_port = out.far_port,
 		.kind = out.kind | NAT_INWARD,
 	};
-	__u32 own = 1, out_at = NONE, in_at = NONE, ticks = bpf_jiffies64();
-	if (bpf_map_update_elem(&nat_creating, &in, &own, BPF_NOEXIST))
+	__u32 out_at = NONE, in_at = NONE;
+	/* Any value would do. */
+	if (bpf_map_update_elem(&nat_creating, &in, &in.kind, BPF_NOEXIST))
 		return NONE;
 	/* Another CPU inserted it, or the public end belongs to another UE. */
 	if (!nat_find_slow(&in)) {
@@ -271,6 +274,7 @@ global __u32 nat_insert(struct nat_key *key, struct nat_binding *bound)
 	}
 	struct nat_flow *outward = nat_flow_at(out_at), *inward = nat_flow_at(in_at);
 	if (in_at && inward && outward) {
+		__u32 ticks = bpf_jiffies64();
 		/* Outward first: a packet that finds the inward entry has to find the outward one
 		 * as well. */
 		nat_write(outward, &out, in.near, in.near_port, bound->session, bound->incarnation,
