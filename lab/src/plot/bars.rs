@@ -70,7 +70,8 @@ impl Scale {
                 let low = smallest.log10().floor();
                 let high = max.log10();
                 // Room for the numbers above the bars, and for the legend.
-                Scale { is_log: true, low, high: high + (high - low) * 0.35, cut: limit }
+                let room = if panel.series.len() > 3 { 0.55 } else { 0.35 };
+                Scale { is_log: true, low, high: high + (high - low) * room, cut: limit }
             }
             false => {
                 // A difference may be negative.
@@ -241,6 +242,10 @@ fn draw_panel(
                 + Text::new(beyond(v.2), (7, 0), style)
         });
         chart.draw_series(arrows).map_err(plot_error)?;
+    }
+    // After all bars, since a number is wider than its bar.
+    for (n, (_, values)) in panel.series.iter().enumerate() {
+        let left = |group: usize| group as f64 + 0.1 + n as f64 * width;
         let labels = values.iter().enumerate().filter(|(_, value)| value.0.is_finite()).map(
             |(group, value)| {
                 let style = ("sans-serif", 12).into_font().color(&RGBColor(60, 60, 60));
@@ -254,11 +259,12 @@ fn draw_panel(
                 let above = (scale.high - scale.low) * 0.04;
                 // Beside an interval that is cut.
                 let top = if value.2 > scale.cut { value.0 } else { value.2.max(value.0) };
-                Text::new(
-                    format!("{:.digits$}", value.0),
-                    (left(group), scale.at(top) + above),
-                    style,
-                )
+                let number = format!("{:.digits$}", value.0);
+                // A background about as wide as the number: the next bar may be behind it.
+                let behind = [(-1, -1), (7 * number.len() as i32, 11)];
+                EmptyElement::at((left(group), scale.at(top) + above))
+                    + Rectangle::new(behind, WHITE.mix(0.75).filled())
+                    + Text::new(number, (0, 0), style)
             },
         );
         chart.draw_series(labels).map_err(plot_error)?;
