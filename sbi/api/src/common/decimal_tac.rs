@@ -1,6 +1,5 @@
 //! Tracking area codes in decimal digits, as OAI's AMF writes them into the location of a UE (quirk
 //! `decimal_tac`). Four or six digits are always read as hexadecimal.
-use super::UserLocation;
 use crate::macros::CompactString;
 use martlet_sbi::tolerant;
 use serde::{Deserialize, Deserializer};
@@ -15,9 +14,9 @@ thread_local! {
 ///
 /// # Errors
 /// It is not a location.
-pub(crate) fn location<'de, D: Deserializer<'de>>(
+pub(crate) fn location<'de, D: Deserializer<'de>, Location: Deserialize<'de>>(
     from: D,
-) -> Result<Option<UserLocation>, D::Error> {
+) -> Result<Option<Location>, D::Error> {
     IS_ALLOWED.set(true);
     let location = Option::deserialize(from);
     IS_ALLOWED.set(false);
@@ -32,17 +31,17 @@ pub(super) fn code(text: &str) -> Option<u32> {
     text.parse().ok().filter(|code| is_one && *code <= 0xff_ffff)
 }
 
-/// The text of a code: hexadecimal digits in lower case.
-pub(super) fn normal(text: CompactString) -> CompactString {
-    let Some(code) = code(&text) else { return super::network::lowercase(text) };
+/// A code in decimal digits as hexadecimal ones, which is noted.
+pub(super) fn normal(text: &str) -> Option<CompactString> {
+    let code = code(text)?;
     tolerant::note_decimal_tac();
-    compact_str::format_compact!("{code:06x}")
+    Some(compact_str::format_compact!("{code:06x}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::common::Tac;
+    use crate::common::{Tac, UserLocation};
 
     #[derive(Deserialize)]
     struct Request {

@@ -12,6 +12,11 @@ fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
+/// The text of a tracking area code: hexadecimal digits in lower case.
+fn tac_text(text: CompactString) -> CompactString {
+    decimal_tac::normal(&text).unwrap_or_else(|| lowercase(text))
+}
+
 pub(super) fn lowercase(mut text: CompactString) -> CompactString {
     text.make_ascii_lowercase();
     text
@@ -21,7 +26,7 @@ checked_string! {
     /// Tracking area code: 4 or 6 hexadecimal digits, most significant first (TS 29.571, 5.4).
     pub struct Tac,
     |text| is_hex(text, 4) || is_hex(text, 6) || decimal_tac::code(text).is_some(),
-    decimal_tac::normal
+    tac_text
 }
 
 impl Tac {

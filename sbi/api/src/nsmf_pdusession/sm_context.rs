@@ -309,7 +309,7 @@ pub struct SmContextUpdateData {
     pub pcf_ue_callback_info: Option<PcfUeCallbackInfo>,
 }
 
-/// OAI's SMF sends a number, which says that the request succeeded.
+/// OAI's SMF sends a number for it if the request succeeded.
 fn cause<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cause>, D::Error> {
     martlet_sbi::tolerant::member(from, "cause")
 }
