@@ -21,7 +21,7 @@ define the times alike:
 
 The exit code is 1 if the generators differ by more than --limit in the compared time, which is the
 core's part. The latency contains what each generator needs itself. A pair of passes in which the
-core fails is repeated with a new core, and the report says so.
+core fails is repeated with a new core, which the report states.
 """
 import argparse
 import csv
@@ -272,13 +272,10 @@ def measure(script, args, folder):
                     print(f"{Path(script).stem}: pass {number} of {args.passes}", file=sys.stderr)
             except PassFailed as error:
                 repeated, failed = repeated + 1, failed + 1
+                what = f"{Path(script).stem}: pass {number + 1}"
                 if failed == ATTEMPTS:
-                    sys.exit(f"{Path(script).stem}: pass {number + 1} failed {failed} times: {error}")
-                print(
-                    f"{Path(script).stem}: pass {number + 1} is repeated with a new core, since "
-                    f"{error}",
-                    file=sys.stderr,
-                )
+                    sys.exit(f"{what} failed {failed} times: {error}")
+                print(f"{what} is repeated with a new core, since {error}", file=sys.stderr)
     return passes, repeated
 
 

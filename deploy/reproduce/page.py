@@ -84,7 +84,11 @@ def page(report, images, date, commit):
         if figure["mark"] != "absent" and plot.is_file():
             images.mkdir(parents=True, exist_ok=True)
             shutil.copy(plot, images / f"reproduce-{plot.name}")
-            lines += [f"![{figure['title']}]({images.name}/reproduce-{plot.name})", ""]
+            image = f"({images.name}/reproduce-{plot.name})"
+            title = figure["title"]
+            # A line cannot break in it.
+            title = title if len(title) + len(image) < 98 else title.split(":")[0]
+            lines += [f"![{title}]{image}", ""]
         if figure["mark"] == "absent":
             lines += ["Mark: absent. It was not measured in this run."]
             continue

@@ -201,8 +201,8 @@ quirks! {
         /// A tracking area code in decimal digits.
         DecimalTac {
             name: "decimal_tac",
-            deviation: "the `tac` of the parameter `tai`, or of the location in a request for an SM \
-                        context, in decimal digits, without leading zeros",
+            deviation: "the `tac` of the parameter `tai`, or of the location in a request for an \
+                        SM context, in decimal digits, without leading zeros",
             clause: "TS 29.571, 5.4.2",
             vendors: "OAI's AMF",
             handling: "read by NSSF and SMF, but 4 or 6 digits as hexadecimal; refused: 400",

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_request_is_told_from_an_unknown_subscriber() {
+    fn an_unknown_request_is_no_unknown_subscriber() {
         let is_not_served = |status, cause| is_not_served(&Problem::new(status, cause));
         assert!(is_not_served(400, "") && is_not_served(404, "") && is_not_served(501, ""));
         assert!(is_not_served(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND"));

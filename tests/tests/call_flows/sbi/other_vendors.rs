@@ -83,7 +83,7 @@ fn pcf_gets_access_location_and_equipment_of_the_ue() {
     });
 }
 
-/// OAI's AMF and SMF find binary parts by these content IDs alone, whatever the JSON part refers to.
+/// OAI's AMF and SMF find binary parts by these content IDs alone, whatever the JSON part names.
 #[test]
 fn binary_parts_have_the_content_ids_of_oai() {
     in_namespace(|| async {

@@ -64,7 +64,7 @@ impl PendingRelease {
     }
 }
 
-/// Repeats a release until the CHF answers, at most [`MAX_REPETITIONS`] times.
+/// Repeats a release until the CHF answers, at most `MAX_REPETITIONS` times.
 pub fn repeat(smf: &Smf, mut pending: PendingRelease) {
     let started = Instant::now();
     let Ok(permit) = smf.charging_releases.clone().try_acquire_owned() else {
