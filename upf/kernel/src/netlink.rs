@@ -45,20 +45,14 @@ impl Netlink {
 
     /// Sets an interface up with an MTU.
     pub fn up(&self, index: u32, mtu: u32) -> io::Result<()> {
-        // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
-        let mut body = vec![0, 0, 0, 0];
-        body.extend(index.to_ne_bytes());
-        body.extend((libc::IFF_UP as u32).to_ne_bytes());
-        body.extend((libc::IFF_UP as u32).to_ne_bytes());
+        let mut body = link(index, libc::IFF_UP);
         attribute(&mut body, libc::IFLA_MTU, &mtu.to_ne_bytes());
         self.request(NEW_LINK, 0, &body)
     }
 
     /// Sets how many packets the queue of an interface holds.
     pub fn queue(&self, index: u32, packets: u32) -> io::Result<()> {
-        let mut body = vec![0, 0, 0, 0];
-        body.extend(index.to_ne_bytes());
-        body.extend([0; 8]);
+        let mut body = link(index, 0);
         attribute(&mut body, libc::IFLA_TXQLEN, &packets.to_ne_bytes());
         self.request(NEW_LINK, 0, &body)
     }
@@ -74,10 +68,7 @@ impl Netlink {
         let (mut ipv4, mut families) = (Vec::new(), Vec::new());
         attribute(&mut ipv4, IFLA_INET_CONF, &values);
         attribute(&mut families, libc::AF_INET as u16, &ipv4);
-        // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
-        let mut body = vec![0, 0, 0, 0];
-        body.extend(index.to_ne_bytes());
-        body.extend([0; 8]);
+        let mut body = link(index, 0);
         attribute(&mut body, libc::IFLA_AF_SPEC, &families);
         self.request(NEW_LINK, 0, &body)
     }
@@ -85,10 +76,7 @@ impl Netlink {
     /// Creates a veth pair without ARP, with these names and MAC addresses.
     pub fn pair(&self, ends: [(&str, [u8; 6]); 2], mtu: u32) -> io::Result<()> {
         let [mut body, peer] = ends.map(|(name, address)| {
-            // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
-            let mut body = vec![0; 8];
-            body.extend((libc::IFF_NOARP as u32).to_ne_bytes());
-            body.extend((libc::IFF_NOARP as u32).to_ne_bytes());
+            let mut body = link(0, libc::IFF_NOARP);
             attribute(&mut body, libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
             attribute(&mut body, libc::IFLA_ADDRESS, &address);
             attribute(&mut body, libc::IFLA_MTU, &mtu.to_ne_bytes());
@@ -107,10 +95,7 @@ impl Netlink {
     /// Deletes an interface.
     pub fn delete(&self, index: u32) -> io::Result<()> {
         const DELETE_LINK: u16 = 17;
-        let mut body = vec![0, 0, 0, 0];
-        body.extend(index.to_ne_bytes());
-        body.extend([0; 8]);
-        self.request(DELETE_LINK, 0, &body)
+        self.request(DELETE_LINK, 0, &link(index, 0))
     }
 
     /// Assigns an address to an interface, with a route to its network that has an MTU.
@@ -464,6 +449,16 @@ fn metrics(mtu: u32, locked: bool) -> Vec<u8> {
     }
     attribute(&mut metrics, MTU, &mtu.to_ne_bytes());
     metrics
+}
+
+/// The fixed part of a request about an interface, which sets these flags. 0 is a new interface.
+fn link(index: u32, flags: libc::c_int) -> Vec<u8> {
+    // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
+    let mut body = vec![0, 0, 0, 0];
+    body.extend(index.to_ne_bytes());
+    body.extend(flags.to_ne_bytes());
+    body.extend(flags.to_ne_bytes());
+    body
 }
 
 /// struct rtattr: length, type, then the value, padded to four bytes.
