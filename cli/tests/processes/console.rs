@@ -15,7 +15,7 @@ use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
@@ -68,7 +68,9 @@ impl BrowserScript {
             && Path::new("/usr/bin/chromium").exists()
     }
 
-    /// Starts a script of `console/tests`.
+    /// Starts a script of `console/tests`. A change of an address aborts what Chromium loads
+    /// (`ERR_NETWORK_CHANGED`), so it first waits until none of the namespace is tentative, at
+    /// most 5 s.
     pub fn start(site: &Site, name: &str) -> Result<Self> {
         let screenshots = match std::env::var_os("MARTLET_SCREENSHOTS") {
             Some(folder) => PathBuf::from(folder),
@@ -76,6 +78,12 @@ impl BrowserScript {
         };
         std::fs::create_dir_all(&screenshots)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../console/tests").join(name);
+        let last = Instant::now() + Duration::from_secs(5);
+        let mut tentative = std::process::Command::new("ip");
+        tentative.args(["-6", "-oneline", "address", "show", "tentative"]);
+        while !tentative.output()?.stdout.is_empty() && Instant::now() < last {
+            std::thread::sleep(Duration::from_millis(50));
+        }
         let mut node = Command::new("node")
             .arg(script)
             .args([tools().as_os_str(), ADDRESS.as_ref(), screenshots.as_os_str()])

@@ -35,7 +35,7 @@ impl UpfNamespace {
              ip link add dn type veth peer name core netns {upf}
              ip -n {upf} link add upf3 type veth peer name native3
              ip -n {upf} link add upf6 type veth peer name native6
-             for end in gnb dn; do ip link set $end up; done
+             for end in gnb dn; do ip link set $end addrgenmode none up; done
              for end in access core upf3 native3 upf6 native6; do ip -n {upf} link set $end up; done
              {switch} plain gnb dn
              ip netns exec {upf} {switch} plain upf3 upf6
