@@ -90,7 +90,7 @@ check_packages() { # FOLDER
     printf '#!/bin/sh\nexit 1\n' > "$1/dpkg-query"
     # shellcheck disable=SC2016
     printf '#!/bin/sh\n%s\n%s\n' 'case " $LACKS " in *" $2 "*) exit ;; esac' \
-        'echo "  Candidate: 1"' > "$1/apt-cache"
+        'echo "  Candidate: 1"; sleep 0.1; echo "  Version table:"' > "$1/apt-cache"
     # shellcheck disable=SC2016
     printf '#!/bin/sh\n%s\n%s\n' 'case "$*" in *" $LACKS "*) exit 100 ;; esac' \
         'echo "$*" >> "$(dirname "$0")/log"' > "$1/apt-get"
@@ -126,7 +126,8 @@ check_files() { # ROOT
         fail "the unit makes no /run/martlet, where the sockets of OAM and API are"
     grep -qx 'StartLimitIntervalSec=0' "$1/lib/systemd/system/martlet.service" ||
         fail "systemd gives up after five failed starts within 10 s"
-    ! readelf -S "$1/usr/bin/martlet" | grep -q '\.debug_line' || fail "martlet has debug sections"
+    ! readelf -S "$1/usr/bin/martlet" | grep '\.debug_line' > /dev/null ||
+        fail "martlet has debug sections"
 }
 
 if [ "${1:-}" = --short ]; then
@@ -366,7 +367,7 @@ for name in martlet-lab martlet-switch libmartlet-fabric0; do
             PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags --libs martlet-fabric)
         # shellcheck disable=SC2086
         cc -o "$root/packages/echo" fabric/c/examples/echo.c $flags
-        inside ldd /packages/echo | grep -q 'libmartlet_fabric.so.0 => /' ||
+        inside ldd /packages/echo | grep 'libmartlet_fabric.so.0 => /' > /dev/null ||
             fail "a program does not find libmartlet_fabric"
         ;;
     esac

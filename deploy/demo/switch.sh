@@ -73,7 +73,7 @@ upf:
 YAML
 "$martlet" --log warn up -c martlet.yaml > core.log 2>&1 &
 core=$!
-until "$martlet" --log error status --json 2>/dev/null | grep -q '"connected": true'; do
+until "$martlet" --log error status --json 2>/dev/null | grep '"connected": true' > /dev/null; do
     if ! kill -0 "$core" 2>/dev/null; then
         echo "The core did not start:" >&2
         cat core.log >&2

@@ -71,7 +71,7 @@ have_cargo() {
 
 missing=()
 for package in $wanted; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep 'ok installed' > /dev/null ||
         missing+=("$package")
 done
 
@@ -93,7 +93,8 @@ fi
 
 # Whether apt can install a package: it also lists packages that are only mentioned by others.
 is_available() {
-    LC_ALL=C apt-cache policy "$1" | grep -q '^ *Candidate: [^(]'
+    # Not `grep -q`, which ends at the first match: apt-cache would fail at its next line.
+    LC_ALL=C apt-cache policy "$1" | grep '^ *Candidate: [^(]' > /dev/null
 }
 if [ ${#missing[@]} -gt 0 ] && [ ${#toolchain[@]} = 0 ]; then
     # The lists of a fresh machine are empty.

@@ -18,7 +18,8 @@ python_tool() {
 cargo_tool() {
     local name=$1 version=$2
     shift 2
-    "$folder/bin/$name" --version 2>/dev/null | grep -qE " v?${version//./\\.}\$" && return
+    "$folder/bin/$name" --version 2>/dev/null |
+        grep -E " v?${version//./\\.}\$" > /dev/null && return
     echo "$name $version is compiled into $folder."
     cargo install --quiet --debug --locked --root "$folder" --version "=$version" "$@" "$name"
 }
