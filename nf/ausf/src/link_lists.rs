@@ -16,8 +16,8 @@ pub(crate) fn for_generated_clients(route: Route) -> Route {
     Route {
         operation,
         handler: Arc::new(move |parameters, query, request: Request| {
-            let user_agent = request.headers.get("user-agent").and_then(|it| it.to_str().ok());
-            let is_generated = user_agent.is_some_and(|it| it.starts_with(GENERATED_CLIENT));
+            let is_generated =
+                request.user_agent().is_some_and(|it| it.starts_with(GENERATED_CLIENT));
             let answer = handler(parameters, query, request);
             let answer: BoxFuture<'static, Result<Response, Problem>> = match is_generated {
                 true => Box::pin(async move { with_lists(operation.name, answer.await?) }),

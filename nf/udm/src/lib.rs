@@ -17,7 +17,7 @@ pub use home_network_keys::{HomeNetworkKey, KeyError, KeyPair, Scheme, generate_
 use context_locks::ContextLocks;
 use martlet_interop::{Quirk, SbiQuirk};
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
-use martlet_sbi::{OperationInfo, Problem, Route};
+use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_sdm::NUDM_SDM;
 use martlet_sbi_api::nudm_ueau::NUDM_UEAU;
@@ -74,23 +74,12 @@ impl Udm {
 /// The same operation with version v1 in its path.
 fn as_v1(route: &Route) -> Route {
     // Leaked once per operation, at start.
-    let OperationInfo { api, name, ref method, path, errors, body, .. } = *route.operation;
-    let operation = Box::leak(Box::new(OperationInfo {
-        api,
-        version: "v1",
-        name,
-        method: method.clone(),
-        path,
-        errors,
-        body,
-    }));
+    let operation = Box::leak(Box::new(route.operation.at_version("v1")));
     let handler = route.handler.clone();
     Route {
         operation,
         handler: Arc::new(move |parameters, query, request| {
-            let user_agent = request.headers.get("user-agent");
-            let consumer = user_agent.and_then(|it| it.to_str().ok()).unwrap_or("unknown");
-            SbiQuirk::SdmVersion1.met("udm", consumer);
+            SbiQuirk::SdmVersion1.met("udm", request.user_agent().unwrap_or("unknown"));
             handler(parameters, query, request)
         }),
     }

@@ -14,13 +14,8 @@ const STEP: u64 = 32;
 /// Maximum sequence number (TS 33.102, 6.3.2).
 const MAX_SQN: u64 = (1 << 48) - 1;
 
-static OPERATIONS: LazyLock<Vec<OperationInfo>> = LazyLock::new(|| {
-    let older = |newer: &&'static OperationInfo| {
-        let OperationInfo { api, name, ref method, path, errors, body, .. } = **newer;
-        OperationInfo { api, version: "v1", name, method: method.clone(), path, errors, body }
-    };
-    NUDR_DR::OPERATIONS.iter().map(older).collect()
-});
+static OPERATIONS: LazyLock<Vec<OperationInfo>> =
+    LazyLock::new(|| NUDR_DR::OPERATIONS.iter().map(|newer| newer.at_version("v1")).collect());
 
 /// The same operation with version v1 in its path.
 pub(crate) fn route(udr: &Arc<Udr>, newer: &Route) -> Option<Route> {
@@ -29,9 +24,7 @@ pub(crate) fn route(udr: &Arc<Udr>, newer: &Route) -> Option<Route> {
     Some(Route {
         operation,
         handler: Arc::new(move |parameters, query, request| {
-            let user_agent = request.headers.get("user-agent");
-            let consumer = user_agent.and_then(|it| it.to_str().ok()).unwrap_or("unknown");
-            SbiQuirk::DrVersion1.met("udr", consumer);
+            SbiQuirk::DrVersion1.met("udr", request.user_agent().unwrap_or("unknown"));
             let (udr, handler) = (udr.clone(), handler.clone());
             let answer: BoxFuture<'static, Result<Response, Problem>> = Box::pin(async move {
                 let supi = parameters.get(0).to_string();

@@ -60,6 +60,10 @@ impl Request {
             deadline,
         })
     }
+    /// The consumer: its NF type (TS 29.500, 5.2.2.2), or the name of its HTTP client.
+    pub fn user_agent(&self) -> Option<&str> {
+        self.headers.get(http::header::USER_AGENT)?.to_str().ok()
+    }
     /// The identity of the UE that the request concerns, such as `imsi-001010000000001`.
     pub fn correlation(&self) -> Option<&str> {
         self.headers.get(headers::CORRELATION_INFO)?.to_str().ok()

@@ -35,6 +35,12 @@ impl OperationInfo {
         matches!(self.method, Method::GET | Method::PUT | Method::DELETE)
     }
 
+    /// The same operation at another version of the API.
+    pub fn at_version(&self, version: &'static str) -> OperationInfo {
+        let OperationInfo { api, name, ref method, path, errors, body, .. } = *self;
+        OperationInfo { api, version, name, method: method.clone(), path, errors, body }
+    }
+
     /// The path with its parameters, percent-encoded.
     pub fn expand(&self, parameters: &[&str]) -> String {
         let mut out = String::with_capacity(self.api.len() + self.path.len() + 48);
@@ -49,5 +55,28 @@ impl OperationInfo {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_at_another_version_differs_in_its_version() {
+        let newer = OperationInfo {
+            api: "nudr-dr",
+            version: "v2",
+            name: "QueryAmData",
+            method: Method::GET,
+            path: "/subscription-data/{ueId}",
+            errors: &[ErrorCause { status: 404, cause: "USER_NOT_FOUND" }],
+            body: None,
+        };
+        let older = newer.at_version("v1");
+        assert_eq!(newer.expand(&["imsi-1"]), "/nudr-dr/v2/subscription-data/imsi-1");
+        assert_eq!(older.expand(&["imsi-1"]), "/nudr-dr/v1/subscription-data/imsi-1");
+        assert_eq!((older.name, &older.method), (newer.name, &newer.method));
+        assert_eq!(older.errors, newer.errors);
     }
 }

@@ -1,7 +1,6 @@
 //! The server side: routes a request to its handler.
 use crate::BoxFuture;
 use crate::{Encoded, OperationInfo, Problem, Query, Request, Response, trace};
-use http::header::USER_AGENT;
 use http::{HeaderMap, Method};
 use martlet_tasks::{HandlerEnd, Tasks};
 use std::sync::Arc;
@@ -176,8 +175,7 @@ impl Router {
         let (method, target) = (request.method.clone(), request.target.clone());
         let sent = if bodies { request.body.to_encoded().ok().flatten() } else { None };
         let copied = |value: Option<&str>| value.filter(|_| bodies).map(str::to_string);
-        let consumer =
-            copied(request.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()));
+        let consumer = copied(request.user_agent());
         let correlation = copied(request.correlation());
         let headers = if bodies { request.headers.clone() } else { HeaderMap::new() };
         let response = run(found, request).await;
