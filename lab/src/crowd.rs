@@ -4,7 +4,7 @@
 //!
 //! Speed drifts on most machines while a crowd registers. So a second core without UEs runs beside
 //! the crowded one, and both take turns: the ratio is that of pairs that follow each other.
-use crate::control_plane::testbed::{connect_gnb, new_ue};
+use crate::control_plane::testbed::{AfterRegistration, CONCURRENCY, bring, connect_gnb, new_ue};
 use crate::core::{CORES, CoreArgs, CoreProcess, CoreSetup, Variant, wait_for_association};
 use crate::process_usage::proportional_data_kb;
 use crate::progress::Progress;
@@ -12,15 +12,12 @@ use crate::stats::{Estimate, median};
 use crate::{Axes, Figure, Output, Panel, RunArgs, Series, draw_scaled, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use futures_util::{StreamExt, TryStreamExt};
 use martlet_ran::{Gnb, Samples, Ue};
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// UEs that register at the same time.
-const CONCURRENCY: usize = 16;
 /// Numbers of registered UEs at which the crowded core is measured, and at the end.
 const CHECKPOINTS: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// Registrations at each core before the measured ones: they bring in code and connections.
@@ -127,24 +124,8 @@ impl Side {
         idle: bool,
         progress: &mut Progress,
     ) -> Result<Vec<Ue>> {
-        let one = async |n| {
-            let ue = new_ue(&self.gnb, n)?;
-            ue.register().await.with_context(|| ue.supi().to_string())?;
-            if idle {
-                ue.release_to_idle().await.with_context(|| ue.supi().to_string())?;
-            }
-            anyhow::Ok(ue)
-        };
-        let mut ready = futures_util::stream::iter(numbers).map(one).buffer_unordered(CONCURRENCY);
-        let mut connected = Vec::new();
-        while let Some(ue) = ready.try_next().await? {
-            // The simulator forgets an idle UE, so that a million of them fit.
-            if !idle {
-                connected.push(ue);
-            }
-            progress.step("registered");
-        }
-        Ok(connected)
+        let then = AfterRegistration { session: false, idle, forgotten: idle };
+        bring(&self.gnb, numbers, then, (progress, "registered")).await
     }
 
     /// Memory of the core in kilobytes, without files.

@@ -4,21 +4,18 @@
 //! The first UEs also bring in code and tables. So the experiment registers a first part of the
 //! UEs, reads the proportional set size of each process without files, registers the rest, and
 //! reads it again: the difference is what these UEs cost.
-use crate::control_plane::testbed::{connect_gnb, new_ue};
+use crate::control_plane::testbed::{AfterRegistration, bring, connect_gnb};
 use crate::core::{CORES, CoreArgs, CoreProcess, CoreSetup, Variant, wait_for_association};
 use crate::process_usage::proportional_data_kb;
 use crate::progress::Progress;
 use crate::{Figure, Output, RunArgs, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
-use futures_util::{StreamExt, TryStreamExt};
-use martlet_ran::{Gnb, PduSessionRequest, Samples, Ue};
+use martlet_ran::{Gnb, Samples, Ue};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// UEs whose procedures run at the same time.
-const CONCURRENCY: usize = 16;
 /// One of this many UEs belongs to the first part.
 const FIRST_PART: u64 = 4;
 /// Time until a function has unmapped the code of its start.
@@ -154,26 +151,12 @@ impl Run {
         numbers: std::ops::Range<u64>,
         progress: &mut Progress,
     ) -> Result<Vec<Ue>> {
-        let one = async |n| {
-            let ue = new_ue(gnb, n)?;
-            ue.register().await.with_context(|| ue.supi().to_string())?;
-            if self.state != UeState::Registered {
-                let dnn = Some("internet".into());
-                let request = PduSessionRequest { dnn, ..PduSessionRequest::default() };
-                ue.establish_pdu_session(request).await.with_context(|| ue.supi().to_string())?;
-            }
-            if self.state != UeState::Connected {
-                ue.release_to_idle().await.with_context(|| ue.supi().to_string())?;
-            }
-            anyhow::Ok(ue)
+        let then = AfterRegistration {
+            session: self.state != UeState::Registered,
+            idle: self.state != UeState::Connected,
+            forgotten: false,
         };
-        let mut ready = futures_util::stream::iter(numbers).map(one).buffer_unordered(CONCURRENCY);
-        let mut ues = Vec::new();
-        while let Some(ue) = ready.try_next().await? {
-            ues.push(ue);
-            progress.step(self.sbi.title());
-        }
-        Ok(ues)
+        bring(gnb, numbers, then, (progress, self.sbi.title())).await
     }
 
     /// The proportional set size of each process by its function, once the core is at rest.

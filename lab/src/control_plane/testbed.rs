@@ -5,10 +5,16 @@ use crate::core::{
     CORES, CoreProcess, CoreSetup, ExternalArgs, ExternalCore, Usage, Variant, ue_config,
     wait_for_association,
 };
-use anyhow::Result;
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use futures_util::{StreamExt, TryStreamExt};
 use martlet_ran::{Gnb, PduSessionRequest, Samples, Ue};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
+
+/// UEs that [`bring`] brings into their state at the same time.
+pub(crate) const CONCURRENCY: usize = 16;
 
 /// Connects the n-th gNB, from 1, with N3.
 pub(crate) async fn connect_gnb(setup: &CoreSetup, samples: Samples, number: u8) -> Result<Gnb> {
@@ -20,6 +26,47 @@ pub(crate) async fn connect_gnb(setup: &CoreSetup, samples: Samples, number: u8)
 /// The n-th subscriber's UE, from 0. It answers paging by itself.
 pub(crate) fn new_ue(gnb: &Gnb, n: u64) -> Result<Ue> {
     Ok(gnb.new_ue(ue_config(n)?)?)
+}
+
+/// What UEs do after their registration.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AfterRegistration {
+    /// They establish a PDU session.
+    pub(crate) session: bool,
+    /// They are released to CM-IDLE.
+    pub(crate) idle: bool,
+    /// The simulator forgets them, so that a million of them fit.
+    pub(crate) forgotten: bool,
+}
+
+/// Registers subscribers' UEs, [`CONCURRENCY`] at a time. Returns those that are not forgotten.
+/// `what` names a UE that is ready.
+pub(crate) async fn bring(
+    gnb: &Gnb,
+    numbers: Range<u64>,
+    then: AfterRegistration,
+    (progress, what): (&mut Progress, &str),
+) -> Result<Vec<Ue>> {
+    let one = async |n| {
+        let ue = new_ue(gnb, n)?;
+        ue.register().await.with_context(|| ue.supi().to_string())?;
+        if then.session {
+            ue.establish_pdu_session(internet()).await.with_context(|| ue.supi().to_string())?;
+        }
+        if then.idle {
+            ue.release_to_idle().await.with_context(|| ue.supi().to_string())?;
+        }
+        anyhow::Ok(ue)
+    };
+    let mut ready = futures_util::stream::iter(numbers).map(one).buffer_unordered(CONCURRENCY);
+    let mut ues = Vec::new();
+    while let Some(ue) = ready.try_next().await? {
+        if !then.forgotten {
+            ues.push(ue);
+        }
+        progress.step(what);
+    }
+    Ok(ues)
 }
 
 /// The core of a testbed.
