@@ -37,9 +37,9 @@ lmf:
   user_plane: { write_certificate: lmf.pem }
   cells:
     - { nr_cell_id: "000001001", pci: 1, lat: 54.0924, lon: 12.0991 }
-    - { nr_cell_id: "00000b001", pci: 2, lat: 54.0927, lon: 12.1055 }
-    - { nr_cell_id: "00000c001", pci: 3, lat: 54.0959, lon: 12.1019 }
-    - { nr_cell_id: "00000d001", pci: 4, lat: 54.0947, lon: 12.0954 }
+    - { nr_cell_id: "000001002", pci: 2, lat: 54.0927, lon: 12.1055 }
+    - { nr_cell_id: "000001003", pci: 3, lat: 54.0959, lon: 12.1019 }
+    - { nr_cell_id: "000001004", pci: 4, lat: 54.0947, lon: 12.0954 }
 YAML
 # The XDP datapath is used if the kernel supports it, else the kernel datapath.
 start() {

@@ -2,8 +2,8 @@
 //! reception points.
 use super::trp_table::Trp;
 use super::{QUEUE, Received};
-use crate::Shared;
 use crate::user_plane::Supi;
+use crate::{Shared, metrics};
 use martlet_lcs_position::GeoPoint;
 use martlet_nrppa::{
     GeographicalCoordinates, Message, NgRanAccessPointPosition,
@@ -65,7 +65,25 @@ impl Shared {
             return Vec::new();
         };
         let list = response.trpinformation_list_trpresp.into_iter();
-        list.filter_map(|it| self.trp(&gnb, &it.t_rpinformation)).collect()
+        let trps = list.filter_map(|it| self.trp(&gnb, &it.t_rpinformation));
+        trps.filter(|trp| {
+            let is_own = is_cell_of(&gnb, trp.cell);
+            if !is_own {
+                metrics::rejected("nrppa_other_cell");
+                if let Some(suppressed) = martlet_log_limit::line("nrppa_other_cell", &gnb) {
+                    let cell = format!("{:09x}", trp.cell);
+                    tracing::warn!(
+                        ?gnb,
+                        trp = trp.id,
+                        cell,
+                        suppressed,
+                        "TRP ignored: its cell is not one of the gNB that reported it"
+                    );
+                }
+            }
+            is_own
+        })
+        .collect()
     }
 
     /// A TRP with all needed information. A configured position precedes the reported one.
@@ -84,6 +102,15 @@ impl Shared {
         let position = configured.or(position).filter(GeoPoint::is_valid)?;
         Some(Trp { gnb: gnb.clone(), id: information.t_rp_id, pci: pci?, cell: cell?, position })
     }
+}
+
+/// Whether a cell belongs to a gNB: the gNB's identity is the first bits of the identities of its
+/// cells (TS 38.413, 9.3.1.7). Its network may be another one: a shared gNB has cells of several.
+fn is_cell_of(gnb: &GlobalRanNodeId, cell: u64) -> bool {
+    let id = gnb.g_nb_id.as_ref().filter(|id| (22..=32).contains(&id.bit_length));
+    id.is_some_and(|id| {
+        u64::from_str_radix(&id.gnb_value, 16) == Ok(cell >> (36 - u32::from(id.bit_length)))
+    })
 }
 
 /// Decodes coordinates (TS 23.032, 6).
@@ -109,5 +136,33 @@ fn decode_position(position: &NgRanAccessPointPosition) -> GeoPoint {
     GeoPoint {
         lat: if south { -lat } else { lat },
         lon: (f64::from(position.longitude) + 0.5) * 360.0 / 2f64.powi(24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::common::{GNbId, PlmnId};
+
+    #[test]
+    fn attack_a_gnb_reports_a_trp_at_the_cell_of_another() {
+        let gnb = |bit_length, value: &str| {
+            let id = GNbId { bit_length, gnb_value: value.into() };
+            let plmn = PlmnId::new("001", "01").unwrap();
+            GlobalRanNodeId { g_nb_id: Some(id), ..GlobalRanNodeId::new(plmn) }
+        };
+        assert!(is_cell_of(&gnb(24, "000001"), 0x0_0000_1001));
+        assert!(is_cell_of(&gnb(24, "000001"), 0x0_0000_1fff));
+        assert!(!is_cell_of(&gnb(24, "000001"), 0x0_0000_2001));
+        // Identities of 22 and 32 bits.
+        assert!(is_cell_of(&gnb(22, "000001"), 0x0_0000_4001));
+        assert!(!is_cell_of(&gnb(22, "000001"), 0x0_0000_1001));
+        assert!(is_cell_of(&gnb(32, "abcdef01"), 0xa_bcde_f012));
+        // What is no identity of a gNB.
+        assert!(!is_cell_of(&gnb(40, "000001"), 0x0_0000_1001));
+        assert!(!is_cell_of(&gnb(0, "000000"), 0x0_0000_1001));
+        assert!(!is_cell_of(&gnb(24, "gnb"), 0x0_0000_1001));
+        let other = GlobalRanNodeId::new(PlmnId::new("001", "01").unwrap());
+        assert!(!is_cell_of(&other, 0));
     }
 }

@@ -41,12 +41,13 @@ fn place(east: f64, north: f64) -> GeoPoint {
     TangentPlane::at(MIDDLE).point(&Offset { east, north })
 }
 
-/// Four cells; the first is that of the gNB.
+/// Four cells, two of gNB 1 and two of gNB 2. The first is that of the UEs.
 fn cells() -> Vec<Cell> {
     let at = [(0.0, 0.0), (420.0, 30.0), (180.0, 390.0), (-240.0, 260.0)];
     let cell = |(n, (east, north)): (usize, (f64, f64))| {
-        // Cell 1 of gNB 1, whose identity has 24 bits.
-        let identity = if n == 0 { 1 << 12 | 1 } else { (n as u64 + 10) << 12 | 1 };
+        // The identities of the gNBs have 24 bits. UEs are at the first cell of their gNB.
+        let (gnb, cell) = (n as u64 / 2 + 1, if n == 0 { 1 } else { n as u64 + 10 });
+        let identity = gnb << 12 | cell;
         Cell { identity, pci: n as u16 + 1, arfcn: 640_000, position: place(east, north) }
     };
     at.into_iter().enumerate().map(cell).collect()
@@ -59,10 +60,12 @@ fn among_unknown_cells(config: &mut PositioningConfig) {
     });
 }
 
-/// A gNB with TRPs at some of the cells.
+/// A gNB with TRPs at some of the places, where it has cells of its own.
 fn with_trps(mut config: GnbConfig, which: std::ops::Range<usize>) -> GnbConfig {
+    let gnb = u64::from(config.gnb_id);
+    let own = |cell: &Cell| Cell { identity: gnb << 12 | cell.identity & 0xfff, ..*cell };
     config.trps =
-        cells()[which].iter().zip(1..).map(|(cell, id)| Trp { id, cell: *cell }).collect();
+        cells()[which].iter().zip(1..).map(|(cell, id)| Trp { id, cell: own(cell) }).collect();
     config
 }
 

@@ -111,6 +111,32 @@ fn trps_are_requested_once_a_minute() {
     });
 }
 
+/// A gNB reports TRPs at the cells of another one, which would displace the UEs there.
+#[test]
+fn attack_trps_at_the_cells_of_another_gnb_are_ignored() {
+    in_namespace(|| async {
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
+        let mut config = with_trps(testbed.core.gnb_config(2), 2..4);
+        for (n, cell) in cells().into_iter().take(2).enumerate() {
+            // Cells of gNB 1 whose positions are not configured at the LMF.
+            let (identity, position) = (1 << 12 | 0x70 + n as u64, place(3_000.0, 0.0));
+            config.trps.push(Trp { id: 7 + n as u16, cell: Cell { identity, position, ..cell } });
+        }
+        let other = Gnb::connect(config).await?;
+        let before = refused("nrppa_other_cell");
+        let there = place(120.0, 140.0);
+        let (_ue, _positioning) = testbed
+            .positioning_ue_with(1, there, true, true, testbed.trust()?, round_trips)
+            .await?;
+        let (found, method, _) = testbed.locate(1).await?;
+        ensure!(method == "MULTI-RTT" && found.distance(&there) < 5.0, "{method}");
+        let ignored = refused("nrppa_other_cell") - before;
+        ensure!(ignored == 2.0, "{ignored} TRPs were ignored");
+        other.shutdown().await;
+        Ok(())
+    });
+}
+
 /// A core whose gNB does not support NRPPa.
 async fn without_nrppa() -> Result<Testbed> {
     let mut testbed = Testbed::start(Sbi::Local, |config| {
