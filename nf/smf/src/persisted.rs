@@ -127,6 +127,8 @@ pub struct Stored {
     pub recovery: Option<u32>,
     /// The sessions.
     pub sessions: StoredContexts,
+    /// Releases of charging sessions that the CHF did not answer.
+    pub charging_releases: StoredContexts,
 }
 
 /// The error of a start without the context store.
@@ -152,10 +154,13 @@ pub enum RestoreError {
 pub fn open(config: &SmfConfig) -> Result<(ContextStore, Stored), StartError> {
     let opened = ContextStore::open(&config.context_store, &owner(config));
     let (contexts, all) = opened.map_err(start_error)?;
-    let (own, sessions): (StoredContexts, _) = all.into_iter().partition(|(id, _)| id == SMF);
+    let (own, others): (StoredContexts, StoredContexts) =
+        all.into_iter().partition(|(id, _)| id == SMF);
+    let (sessions, charging_releases): (StoredContexts, StoredContexts) =
+        others.into_iter().partition(|(id, _)| id.parse::<u64>().is_ok());
     let own = own.first().and_then(|(_, value)| serde_json::from_slice(value).ok());
     let recovery = own.map(|smf: PersistedSmf| smf.recovery).filter(|_| !sessions.is_empty());
-    Ok((contexts, Stored { recovery, sessions }))
+    Ok((contexts, Stored { recovery, sessions, charging_releases }))
 }
 
 /// Makes a session of its stored form; `taken_over` from another SMF of the set or not.

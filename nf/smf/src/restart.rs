@@ -1,11 +1,13 @@
-//! Restoration of sessions after a restart of the SMF (TS 23.527, 4.3).
+//! Restoration of sessions, and of releases of charging sessions, after a restart of the SMF (TS
+//! 23.527, 4.3).
 use crate::persisted::{self, Allocation, PersistedSmf, RestoreError, SMF, Stored};
+use crate::procedures::charging::unanswered_release;
 use crate::procedures::subscription::smf_registration;
 use crate::shared::Smf;
 use martlet_context_store::StoredContexts;
 use std::sync::Arc;
 
-/// Restores the sessions that a former process has stored, each with its task. `peers` are the
+/// Restores what a former process has stored, the sessions each with its task. `peers` are the
 /// sessions of other members of the set, some of which have addresses from this SMF's pools.
 pub fn restore(smf: &Arc<Smf>, stored: Stored, peers: StoredContexts) {
     for (id, value) in peers {
@@ -19,6 +21,9 @@ pub fn restore(smf: &Arc<Smf>, stored: Stored, peers: StoredContexts) {
     let root = Some(smf.context.api_root().clone());
     let own = PersistedSmf { recovery: smf.n4.recovery(), root };
     smf.contexts.put(SMF, serde_json::to_vec(&own).unwrap_or_default());
+    for (key, value) in stored.charging_releases {
+        unanswered_release::restore(smf, &key, &value);
+    }
     martlet_context_store::restore(&smf.contexts, stored.sessions, |reference, session| {
         let mut session = Box::new(persisted::session(smf, reference, session, false)?);
         martlet_sbi::trace::spawn(Default::default(), async move {

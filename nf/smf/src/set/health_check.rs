@@ -2,6 +2,8 @@
 //! Addresses are released of which the sessions have ended at another member.
 use super::peers;
 use super::takeover::{adopt, is_alive, is_removed};
+use crate::persisted::SMF;
+use crate::procedures::charging::unanswered_release;
 use crate::shared::Smf;
 use martlet_context_store::StoreError;
 use martlet_nf::Shutdown;
@@ -71,10 +73,9 @@ async fn take_over_all(smf: &Arc<Smf>, owner: &str) -> bool {
     let Ok(Ok(all)) = tokio::task::spawn_blocking(move || contexts.contexts()).await else {
         return false;
     };
-    // The sessions, without the member's own entry.
-    let ids: Vec<String> =
-        all.into_iter().map(|(id, _)| id).filter(|id| id.parse::<u64>().is_ok()).collect();
-    let sessions = ids.len();
+    // The sessions, and releases of charging sessions, without the member's own entry.
+    let ids: Vec<String> = all.into_iter().map(|(id, _)| id).filter(|id| id != SMF).collect();
+    let sessions = ids.iter().filter(|id| id.parse::<u64>().is_ok()).count();
     tracing::warn!(owner, sessions, "SMF of the set does not respond, taking its sessions over");
     let started = Instant::now();
     let mut taken_over = 0;
@@ -98,10 +99,15 @@ async fn take_over_all(smf: &Arc<Smf>, owner: &str) -> bool {
             Err(_) => return false,
         };
         for (id, value) in taken {
-            if smf.sessions.get(&id).is_none()
-                && let Ok(reference) = id.parse()
-            {
-                taken_over += usize::from(adopt(smf, reference, &value).await.is_some());
+            match id.parse::<u64>() {
+                Ok(reference) if smf.sessions.get(&id).is_none() => {
+                    taken_over += usize::from(adopt(smf, reference, &value).await.is_some());
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    smf.contexts.regain(&id);
+                    unanswered_release::restore(smf, &id, &value);
+                }
             }
         }
     }

@@ -195,6 +195,36 @@ fn a_release_that_the_chf_does_not_take_is_repeated() {
     });
 }
 
+/// The CHF and then the SMF fail after the end of a session. Another SMF process finds the release
+/// in the context store, and repeats it.
+#[cfg(debug_assertions)]
+#[test]
+fn a_release_that_the_chf_does_not_take_is_repeated_after_a_restart_of_the_smf() {
+    const RELEASE: &str = "nchf-convergedcharging Release";
+    in_namespace(|| async {
+        let _alone = crate::function_restart::ALONE.lock().await;
+        let core = TestCore::start_on(Sbi::Http, online).await?;
+        core.query(&format!("charging/{SUPI}/1000000")).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, address) = core.ue_with_session(&gnb, 1).await?;
+        let one = pings(&ue, address, 1).await?;
+        core.sbi_gate.fail(RELEASE, 500);
+        ue.deregister().await?;
+        core.until_all_released().await?;
+        let failed = || (core.sbi_gate.failed(RELEASE) > 0).then_some(());
+        eventually("the release fails", failed, String::new).await?;
+        // Longer than the flush interval of the store.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        crate::function_restart::restart(&core, "smf").await?;
+        ensure!(core.status("chf")["sessions"] == 1, "{}", core.status("chf"));
+        core.sbi_gate.open();
+        let ended = || (core.status("chf")["sessions"] == 0).then_some(());
+        eventually("the session ends", ended, || core.status("chf").to_string()).await?;
+        ensure!(account(&core, SUPI).await? == (one, one), "{}", core.query("charging").await?);
+        Ok(())
+    });
+}
+
 #[test]
 fn sessions_continue_without_a_chf_when_the_policy_allows_it() {
     in_namespace(|| async {

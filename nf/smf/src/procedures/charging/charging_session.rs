@@ -428,8 +428,8 @@ pub async fn terminate(
             let report = UsageReport { usage: usage.into_iter().collect(), ..Default::default() };
             request(session, &state, sequence, report)
         });
-        let (supi, session_id, id) = (session.supi.clone(), session.id, state.id);
-        let pending = PendingRelease { supi, session: session_id, chf, id, update, release };
+        let of = (session.supi.clone(), session.id);
+        let pending = PendingRelease::new(of, chf, state.id, update, release);
         unanswered_release::repeat(&session.smf, pending);
     }
 }
