@@ -168,6 +168,47 @@ fn sessions_are_released_when_the_amf_set_changes_over_a_restart() {
     guami_changes("guami-set", "[{ plmn: \"00101\", region: 1, set: 2, pointer: 0 }]");
 }
 
+/// The address of a session is in no pool after a restart: what other functions have of the session
+/// is released, and the UE gets an address of the new pool.
+#[test]
+fn sessions_are_released_when_the_address_pool_changes_over_a_restart() {
+    in_namespace(|| async {
+        let site = Site::new("pool")?;
+        let core = site.start(&[])?;
+        let first = gnb().await?;
+        let known = ue(&first, 1)?;
+        known.register().await?;
+        let internet =
+            || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+        let old = known.establish_pdu_session(internet()).await?.ipv4.context("an address")?;
+        ensure!(old.octets()[..3] == [10, 45, 0], "{old}");
+        known.release_to_idle().await?;
+        // Changes within the flush interval are lost.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        core.kill()?;
+
+        let config = std::fs::read_to_string(site.config())?;
+        let dnns = "[{ name: internet, pool: 10.45.128.0/17 }]";
+        std::fs::write(site.config(), format!("{config}smf: {{ dnns: {dnns} }}\n"))?;
+        let core = site.start(&[])?;
+        let is_released = |smf: &serde_json::Value| smf["sessions"] == 0;
+        until(&core, "smf", "the SMF has released the session", is_released).await?;
+        until(&core, "upf", "the UPF has released it", |upf| upf["sessionCount"] == 0).await?;
+        ensure!(status_of(&core, "amf")["ues"]["registered"] == 1, "the UE is not registered");
+        first.lost().await;
+        let second = first.connect_again().await?;
+        known.move_to(&second).await?;
+        // The AMF does not have it either, and the UE learns so.
+        known.service_request_for(ServicePurpose::Signalling, &[]).await?;
+        let new = known.establish_pdu_session(internet()).await?;
+        ensure!(new.ipv4.is_some_and(|address| address.octets()[2] >= 128), "{new:?}");
+        reaches(&known, new.psi, GATEWAY).await?;
+        deregister_all(&core, &[&known]).await?;
+        second.shutdown().await;
+        core.stop()
+    });
+}
+
 fn restarted(name: &'static str, arguments: &'static [&'static str]) {
     in_namespace(move || async move {
         let site = Site::new(name)?;

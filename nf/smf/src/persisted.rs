@@ -12,6 +12,7 @@ use crate::session::{
     GsmState, Mobility, N4Sessions, PersistedCharging, PolicyAssociation, ServingAmf, Session,
     SessionCharging, SessionParameters, SessionQos, UdmState, UpConnection, UserPlane,
 };
+use crate::session_event::SessionEvent;
 use crate::shared::Smf;
 use crate::up_security::UpSecurity;
 use crate::user_plane_path::{Tunnel, UpfSession, UserPlanePath};
@@ -139,13 +140,6 @@ pub fn start_error(error: StoreError) -> StartError {
 /// Why a stored session was not restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
-    #[error("its address {addresses} is not in a pool of {dnn}, or is in use")]
-    Address {
-        /// The session's addresses.
-        addresses: Addresses,
-        /// Its data network.
-        dnn: Dnn,
-    },
     #[error("the SMF has too many sessions: raise smf.max_sessions")]
     TooManySessions,
 }
@@ -174,12 +168,11 @@ pub fn session(
     // a session that another member had are still in use here.
     let is_marked = taken_over && smf.pools.regain(reference)
         || smf.pools.mark_used(&stored.dnn, &stored.addresses);
-    if !is_marked && smf.sessions.is_own(reference) {
-        return Err(RestoreError::Address { addresses: stored.addresses, dnn: stored.dnn });
-    }
     let queue = smf.config.session_queue;
     let Some(inbox) = smf.sessions.restore(reference, &stored.supi, stored.id, queue) else {
-        smf.pools.release(&stored.dnn, &stored.addresses);
+        if is_marked {
+            smf.pools.release(&stored.dnn, &stored.addresses);
+        }
         return Err(RestoreError::TooManySessions);
     };
     let peer = |root: ApiRoot| smf.context.peer_at(root).about(&stored.supi);
@@ -213,6 +206,14 @@ pub fn session(
     let permits = smf.limits.acquire_free(stored.slice, &stored.dnn);
     smf.sessions.set_path(reference, path, stored.addresses);
     smf.sessions.set_left_upf(reference, stored.left_upf);
+    // The pools have changed since this SMF established the session, and UPF, UE, AMF, PCF, UDM and
+    // CHF still have it.
+    if !is_marked
+        && smf.sessions.is_own(reference)
+        && let Some(session) = smf.sessions.get(&reference.to_string())
+    {
+        session.send(SessionEvent::AddressesLost);
+    }
     Ok(Session {
         smf: smf.clone(),
         reference,
@@ -226,6 +227,7 @@ pub fn session(
         parameters: SessionParameters {
             kind: stored.kind,
             addresses: stored.addresses,
+            is_in_pool: is_marked,
             ssc_mode: stored.ssc_mode,
             framed_routes: stored.routes,
             unstructured_server: stored.server,

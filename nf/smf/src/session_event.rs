@@ -67,6 +67,8 @@ pub enum SessionEvent {
     ModificationNotAnswered,
     /// The gNB has not set a new session up, whose accept the UE does not have.
     RefusedByGnb(GsmCause),
+    /// The addresses of a restored session are in no pool.
+    AddressesLost,
     /// Another SMF of the set has taken the session over.
     TakenOver,
     /// The user plane was lost outside of an event. The session is released.

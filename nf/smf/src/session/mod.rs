@@ -81,6 +81,8 @@ pub struct ServingAmf {
 pub struct SessionParameters {
     pub kind: PduSessionType,
     pub addresses: Addresses,
+    /// The pools of this SMF have the addresses, and get them back when the session ends.
+    pub is_in_pool: bool,
     /// Session and service continuity mode, 1 to 3 (TS 23.501, 5.6.9).
     pub ssc_mode: u8,
     /// Framed routes: networks behind the UE (TS 23.501, 5.6.14).

@@ -27,6 +27,8 @@ pub fn drop_session(session: &Session) {
         supi = %session.supi, session = session.id, "session taken over by another SMF of the set"
     );
     metrics::taken_over();
-    session.smf.pools.retain(session.reference, &session.dnn, &session.parameters.addresses);
+    if session.parameters.is_in_pool {
+        session.smf.pools.retain(session.reference, &session.dnn, &session.parameters.addresses);
+    }
     session.smf.sessions.remove(session.reference);
 }

@@ -143,6 +143,7 @@ async fn accept(
         parameters: SessionParameters {
             kind,
             addresses,
+            is_in_pool: true,
             ssc_mode,
             framed_routes: framed_routes(&subscription),
             unstructured_server: unstructured,

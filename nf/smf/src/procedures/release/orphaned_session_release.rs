@@ -3,6 +3,7 @@
 use super::pdu_session_release;
 use crate::procedures::subscription::smf_registration;
 use crate::session::Session;
+use martlet_sbi::Problem;
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification, StatusInfo};
 use std::time::Duration;
@@ -41,14 +42,19 @@ pub async fn run(session: &mut Session) -> bool {
     true
 }
 
-/// Whether the AMF of a session answers that it does not have it. The notification says what the
-/// AMF knows already: this SMF serves the session (TS 29.502, 5.2.2.5).
+/// Whether the AMF of a session answers that it does not have it.
 async fn is_denied_by_amf(session: &Session) -> bool {
+    let answer = ask_amf(session).await;
+    answer.is_err_and(|problem| problem.transport.is_none() && problem.status() == 404)
+}
+
+/// Asks the AMF of a session whether it has it. The notification says what the AMF knows already:
+/// this SMF serves the session (TS 29.502, 5.2.2.5).
+pub async fn ask_amf(session: &Session) -> Result<(), Problem> {
     let mut body = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Updated));
     body.new_smf_id = Some(session.smf.instance_id.clone());
     body.new_smf_set_id = session.smf.set_id();
     let peer = session.smf.context.callback_peer().about(&session.supi);
     let amf = AmfCallbackClient::new(peer);
-    let answer = amf.sm_context_status_notify(&session.amf.status_uri, body).await;
-    answer.is_err_and(|problem| problem.transport.is_none() && problem.status() == 404)
+    amf.sm_context_status_notify(&session.amf.status_uri, body).await
 }

@@ -217,6 +217,9 @@ async fn release_contexts(
     };
     tokio::join!(policy, charging_session::terminate(session, charging, usage), udm);
     let (pools, addresses) = (&session.smf.pools, &session.parameters.addresses);
+    if !session.parameters.is_in_pool {
+        return;
+    }
     match session.is_owned().await {
         true => pools.release(&session.dnn, addresses),
         // Another SMF of the set took the session over while this one was suspended or cut off. The
