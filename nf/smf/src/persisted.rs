@@ -251,6 +251,7 @@ pub fn session(
         gsm: GsmState::Active,
         qos_in_setup: None,
         unconfirmed: None,
+        rejected_by_ue: None,
         postponed: VecDeque::new(),
         user_plane: UserPlane {
             n4: N4Sessions::Established(path),

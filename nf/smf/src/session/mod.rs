@@ -56,10 +56,13 @@ pub struct Session {
     pub pti: u8,
     /// 5GSM state.
     pub gsm: GsmState,
-    /// The QoS in the last setup request for the gNB of an idle UE, if it has changed since then.
+    /// The QoS that the gNB has, or in the last setup request for that of an idle UE, if it has
+    /// changed since then.
     pub qos_in_setup: Option<Box<SessionQos>>,
     /// The QoS before the last modification that the gNB got, until it has answered.
     pub unconfirmed: Option<Box<SessionQos>>,
+    /// The QoS of that modification, if the UE has rejected it before the gNB has answered.
+    pub rejected_by_ue: Option<Box<SessionQos>>,
     /// Events that wait for an answer: see [`Session::awaits_answer`].
     pub postponed: VecDeque<SessionEvent>,
     pub user_plane: UserPlane,

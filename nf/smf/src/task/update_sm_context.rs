@@ -130,6 +130,18 @@ async fn handle_ue_message(session: &mut Session, message: &[u8]) -> (UpdateResp
                     "5GSM STATUS of UE"
                 );
             }
+            // The UE aborts the modification with this PTI (6.5.3).
+            let is_abort = [
+                GsmCause::PtiMismatch,
+                GsmCause::InvalidPtiValue,
+                GsmCause::MessageTypeNonExistentOrNotImplemented,
+            ]
+            .into_iter()
+            .any(|abort| abort.as_u8() == cause);
+            let pending = session.gsm.modification().map(|modification| modification.pti);
+            if is_abort && pending == Some(pti) {
+                network_requested_modification::rejected_by_ue(session, cause).await;
+            }
             // The UE does not have the session (6.5.3.2).
             let is_unknown = cause == GsmCause::InvalidPduSessionIdentity.as_u8();
             if is_unknown {

@@ -3,11 +3,14 @@ use crate::connection::paging::{manual, receives, send};
 use crate::n2::ue_ngap_ids;
 use crate::session::{session, until};
 use anyhow::{Result, ensure};
+use bytes::Bytes;
 use martlet::core::Sbi;
-use martlet_nas::{GsmCause, Nas5gsMessage, NasFGsmCause, NasPduSessionModificationCommandReject};
-use martlet_ngap::build_ngap;
+use martlet_nas::{
+    GsmCause, Nas5gsMessage, NasFGsmCause, NasFGsmStatus, NasPduSessionModificationCommandReject,
+};
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{FailedFlow, Notify};
+use martlet_ngap::{NgapPduKind, build_ngap};
 use martlet_pcf::FlowConfig;
 use martlet_ran::ue::{Event, ServicePurpose};
 use martlet_ran::{Gnb, Ue, UeEvent, XnHandoverPlan};
@@ -17,6 +20,7 @@ use martlet_tests::{
 };
 use std::net::Ipv4Addr;
 use std::time::Duration;
+use tokio::sync::broadcast;
 
 fn voice(supi: &str) -> FlowConfig {
     FlowConfig {
@@ -288,6 +292,17 @@ async fn without_voice(core: &TestCore, ue: &Ue) -> Result<()> {
     reaches(ue, 1, GATEWAY).await
 }
 
+/// Waits until the gNB receives a PDU SESSION RESOURCE MODIFY REQUEST.
+async fn modified_at(messages: &mut broadcast::Receiver<Bytes>) -> Result<()> {
+    let modified = async {
+        while NGAP_PDU::decode(&messages.recv().await?)?.kind()
+            != NgapPduKind::Initiating_PDUSessionResourceModify
+        {}
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(Duration::from_secs(10), modified).await?
+}
+
 /// TS 24.501, 6.3.2.4: the UE rejects the command. Its flows stay as they were, and the PCF learns
 /// that its rule is not enforced (TS 29.512, 4.2.4.15).
 #[test]
@@ -313,7 +328,10 @@ fn rejected_modification_is_reverted_and_reported() {
         let before = reports();
         let cause = NasFGsmCause::from_cause(GsmCause::InsufficientResources);
         let reject = NasPduSessionModificationCommandReject::new(cause);
+        let mut at_gnb = gnb.subscribe();
         ue.send_session_message(1, Nas5gsMessage::new_5gsm(reject, 1, 0)).await?;
+        // The gNB, which has set the flow up, is asked to release it (TS 38.413, 8.2.3).
+        modified_at(&mut at_gnb).await?;
         let reported = || (reports() > before).then_some(());
         eventually("the PCF has a rule report", reported, || reports().to_string()).await?;
         ensure!(session(&ue, 1).await?.flows == [(1, 9)], "{:?}", session(&ue, 1).await?);
@@ -323,6 +341,42 @@ fn rejected_modification_is_reverted_and_reported() {
         core.reload("pcf", policy(vec![voice(supi)]))?;
         until(&ue, 1, "the UE has the flow", |session| session.flows == [(1, 9), (2, 1)]).await?;
         core.sbi_record.check(&["npcf-smpolicycontrol UpdateSMPolicy"]).await
+    });
+}
+
+/// TS 24.501, 6.5.3: a 5GSM STATUS with cause #97 aborts the modification as a rejection does.
+#[test]
+fn modification_that_a_5gsm_status_aborts_is_reverted() {
+    in_namespace(|| async {
+        let supi = "imsi-001010000000001";
+        let core = TestCore::start(Sbi::Http, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let mut config = core.ue_config(1);
+        // The UE discards the first command, so that the test can answer it.
+        config.modifications_lost = 1;
+        let ue = gnb.new_ue(config)?;
+        core.register_with_session(&ue).await?;
+        let mut events = ue.subscribe().await?;
+        let flows = vec![voice(supi)];
+        core.reload("pcf", martlet_pcf::PcfConfig { flows, ..core.config().pcf.clone() })?;
+        let discarded = async {
+            while !matches!(events.recv().await?, UeEvent::Nas(Event::Discarded(_))) {}
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(Duration::from_secs(10), discarded).await??;
+        let cause = NasFGsmCause::from_cause(GsmCause::MessageTypeNonExistentOrNotImplemented);
+        let mut at_gnb = gnb.subscribe();
+        // The PTI of another procedure aborts nothing.
+        ue.send_session_message(1, Nas5gsMessage::new_5gsm(NasFGsmStatus::new(cause), 1, 9))
+            .await?;
+        let early = tokio::time::timeout(Duration::from_secs(1), modified_at(&mut at_gnb)).await;
+        ensure!(early.is_err(), "the modification was aborted");
+        let cause = NasFGsmCause::from_cause(GsmCause::MessageTypeNonExistentOrNotImplemented);
+        ue.send_session_message(1, Nas5gsMessage::new_5gsm(NasFGsmStatus::new(cause), 1, 0))
+            .await?;
+        modified_at(&mut at_gnb).await?;
+        ensure!(session(&ue, 1).await?.flows == [(1, 9)], "{:?}", session(&ue, 1).await?);
+        reaches(&ue, 1, GATEWAY).await
     });
 }
 

@@ -158,6 +158,7 @@ async fn accept(
         gsm: GsmState::default(),
         qos_in_setup: None,
         unconfirmed: None,
+        rejected_by_ue: None,
         postponed: VecDeque::new(),
         user_plane: UserPlane {
             security: UpSecurity::choose(

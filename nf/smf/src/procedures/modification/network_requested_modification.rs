@@ -16,7 +16,8 @@
 //! A session has one modification at a time (TS 24.501, 6.3.2). The next one waits until the UE has
 //! answered. It also waits while a gNB sets the session up, with the QoS until then. A UE that does
 //! not answer gets the changes with the next command, or, in [`repeat`], when it has a user plane
-//! again. A gNB that was to set the session up before a change gets it in [`update_gnb`].
+//! again. A gNB that was to set the session up before a change gets it in [`update_gnb`]. So does a
+//! gNB with a change that the UE has rejected: it gets the earlier QoS.
 use crate::n4::{FlowsChange, N4Error, RETRY_INTERVAL, split_by_upf, update_flows};
 use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
@@ -168,6 +169,9 @@ pub fn confirmed_by_gnb(session: &mut Session, info: &Bytes) {
     let failed: Box<[u8]> = response.failed_flows.iter().map(|flow| flow.qfi).collect();
     if failed.is_empty() {
         session.unconfirmed = None;
+        if let Some(at_gnb) = session.rejected_by_ue.take() {
+            update_later(session, at_gnb);
+        }
     } else if session.unconfirmed.is_some() {
         // The UE may have answered before the gNB. A policy that waits is compared with what the
         // gNB has.
@@ -190,6 +194,16 @@ pub async fn not_set_up(session: &mut Session, failed: &[u8]) {
 /// 38.413, 8.2.3.2), and does not have an added one.
 pub async fn not_modified(session: &mut Session, failed: &[u8]) {
     let Some(earlier) = session.unconfirmed.take() else { return };
+    if let Some(mut at_gnb) = session.rejected_by_ue.take() {
+        // The gNB has the rest of what the UE has rejected.
+        let is_failed = |flow: &Flow| failed.contains(&flow.qfi);
+        at_gnb.flows.retain(|flow| !is_failed(flow));
+        at_gnb.flows.extend(earlier.flows.iter().filter(|flow| is_failed(flow)).cloned());
+        if failed.contains(&DEFAULT_QFI) {
+            (at_gnb.five_qi, at_gnb.arp) = (earlier.five_qi, earlier.arp.clone());
+        }
+        update_later(session, at_gnb);
+    }
     follow_gnb(session, failed, Some(&earlier)).await;
 }
 
@@ -398,8 +412,22 @@ fn modify_request(
         .ok()
 }
 
+/// Sends the gNB, which has another QoS, that of the session after the current event: the AMF may
+/// wait for its answer. Without resources, the gNB gets it with the next setup.
+fn update_later(session: &mut Session, at_gnb: Box<SessionQos>) {
+    let connection = &session.user_plane.connection;
+    let (is_activated, is_activating) = (connection.is_activated(), connection.is_activating());
+    if session.qos_in_setup.is_some() || !is_activated && !is_activating {
+        return;
+    }
+    session.qos_in_setup = Some(at_gnb);
+    if is_activated {
+        session.send_to_self(SessionEvent::SetUpOutdated);
+    }
+}
+
 /// The gNB has set the session up for downlink data (TS 23.502, 4.2.3.3), as it was when the paging
-/// began: sends it what has changed since then.
+/// began, or has a modification that the UE has rejected: sends it what is different now.
 pub async fn update_gnb(session: &mut Session) {
     if session.awaits_answer() {
         return session.postpone(SessionEvent::SetUpOutdated);
@@ -459,7 +487,8 @@ pub fn completed(session: &mut Session, pti: u8) {
     session.gsm.end_modification();
 }
 
-/// PDU SESSION MODIFICATION COMMAND REJECT (TS 24.501, 6.3.2.4): restores the earlier QoS.
+/// PDU SESSION MODIFICATION COMMAND REJECT (TS 24.501, 6.3.2.4), or a 5GSM STATUS that aborts the
+/// procedure (6.5.3): restores the earlier QoS, also at the gNB, after that has answered.
 pub async fn rejected_by_ue(session: &mut Session, cause: u8) {
     let (supi, id) = (&session.supi, session.id);
     if let Some(suppressed) = martlet_log_limit::line("modification_ue", supi) {
@@ -468,12 +497,20 @@ pub async fn rejected_by_ue(session: &mut Session, cause: u8) {
             "modification rejected by UE"
         );
     }
-    revert(session).await;
+    let rejected = Box::new(session.qos.clone());
+    if !revert(session).await {
+        return;
+    }
+    match session.unconfirmed.is_some() && session.user_plane.connection.is_activated() {
+        true => session.rejected_by_ue = Some(rejected),
+        false => update_later(session, rejected),
+    }
 }
 
 /// PDU Session Resource Modify failed at the gNB: restores the earlier QoS.
 pub async fn rejected_by_gnb(session: &mut Session) {
     session.unconfirmed = None;
+    session.rejected_by_ue = None;
     if let Some(suppressed) = martlet_log_limit::line("modification_gnb", &session.supi) {
         tracing::warn!(
             supi = %session.supi, session = session.id, suppressed,
@@ -483,17 +520,20 @@ pub async fn rejected_by_gnb(session: &mut Session) {
     revert(session).await;
 }
 
-async fn revert(session: &mut Session) {
-    let Some(modification) = session.gsm.end_modification() else { return };
+/// Ends the modification, and restores the QoS before it. Returns whether UE and gNB may have had
+/// another one.
+async fn revert(session: &mut Session) -> bool {
+    let Some(modification) = session.gsm.end_modification() else { return false };
     if modification.follows_gnb {
         session.qos_at_ue = modification.previous;
-        return;
+        return false;
     }
-    let Some(previous) = modification.previous.map(|previous| *previous) else { return };
+    let Some(previous) = modification.previous.map(|previous| *previous) else { return false };
     // The rules remain as decided: the next decision is bound to flows with all of them.
     let previous = SessionQos { rules: session.qos.rules.clone(), ..previous };
     let ambr = (previous.ambr != session.qos.ambr).then(|| previous.ambr.clone());
     let rejected = std::mem::replace(&mut session.qos, previous).flows;
     let _ = update_user_plane(session, &rejected, ambr.as_ref()).await;
     report_rejected_rules(session, &rejected).await;
+    true
 }

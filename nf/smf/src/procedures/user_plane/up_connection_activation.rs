@@ -52,6 +52,7 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     }
     // The gNB has the QoS of the setup.
     session.unconfirmed = None;
+    session.rejected_by_ue = None;
     if !response.failed_flows.is_empty() {
         let qfis = response.failed_flows.iter().map(|flow| flow.qfi).collect();
         session.send_to_self(SessionEvent::FlowsNotSetUp(qfis));
