@@ -14,8 +14,8 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(60);
 const AFTER_VIEWERS: Duration = Duration::from_secs(5);
 /// Age of figures from which a reader causes a poll.
 const STALE: Duration = Duration::from_secs(2);
-/// Interval between two reads of the certificates.
-const CERTIFICATES: Duration = Duration::from_secs(3600);
+/// Interval between two reads of the certificates: their alarms end soon after a renewal.
+const CERTIFICATES: Duration = Duration::from_secs(60);
 
 /// How long the AMF may take to name the UEs that changed.
 const CHANGED_UES_TIMEOUT: Duration = Duration::from_secs(2);

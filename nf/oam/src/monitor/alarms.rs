@@ -155,7 +155,8 @@ pub(super) fn raised(
                 format!("certificate-expires:{file}"),
                 severity,
                 what,
-                "renew it: `martlet pki renew`, or the certificate of oam.api",
+                "renew it: `martlet pki renew`, or the certificate of oam.api; then restart its \
+                 function, which uses the one of its start",
             );
         }
     }

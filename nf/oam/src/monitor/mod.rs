@@ -259,5 +259,12 @@ mod tests {
         assert_eq!(alarms[1].acknowledged_by.as_deref(), Some("eva"));
         assert_eq!(events.len(), 1, "{events:?}");
         assert_eq!(events[0].1["alarm"]["severity"], "critical");
+
+        // The certificate is renewed.
+        let certificate = json!({"file": "amf.pem", "days": 365});
+        let events = monitor.take(&status(json!([]), 100), &[certificate]);
+        let ids: Vec<_> = monitor.alarms().into_iter().map(|alarm| alarm.id).collect();
+        assert_eq!(ids, ["pool-full:internet"]);
+        assert_eq!((events.len(), &events[0].1["raised"]), (1, &json!(false)), "{events:?}");
     }
 }
