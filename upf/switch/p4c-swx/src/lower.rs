@@ -201,7 +201,7 @@ impl Lowering {
         for (header, name) in &blocks.packets {
             let fields = self.names.headers[header].clone();
             info.packets.push(p4info::PacketMetadata {
-                id: numbers.of(p4info::PACKET, name),
+                id: numbers.of(p4info::CONTROLLER_HEADER, name),
                 name: name.clone(),
                 fields,
             });

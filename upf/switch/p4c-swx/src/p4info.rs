@@ -128,9 +128,9 @@ pub struct PacketMetadata {
 /// The ID prefixes of P4Runtime (specification, 6.3).
 pub(crate) const ACTION: u32 = 0x01;
 pub(crate) const TABLE: u32 = 0x02;
+pub(crate) const CONTROLLER_HEADER: u32 = 0x04;
 pub(crate) const COUNTER: u32 = 0x12;
 pub(crate) const METER: u32 = 0x14;
-pub(crate) const PACKET: u32 = 0x17;
 
 /// Assigns each name of a kind an ID that depends only on the name, unless two names collide.
 #[derive(Debug, Default)]

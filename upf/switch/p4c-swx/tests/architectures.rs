@@ -64,6 +64,20 @@ fn names_for_controllers_are_those_of_the_instances() {
     assert!(info.to_text("upf").contains("arch: \"pna\""));
 }
 
+/// P4Runtime specification, 6.3: the upper byte of an ID is the kind of the object.
+#[test]
+fn identifiers_have_the_prefixes_of_p4runtime() {
+    let info = described("pna");
+    let kinds = |prefix: u32, ids: &[u32]| {
+        assert!(!ids.is_empty() && ids.iter().all(|id| id >> 24 == prefix), "{prefix}: {ids:?}");
+    };
+    kinds(0x01, &info.actions.iter().map(|action| action.id).collect::<Vec<_>>());
+    kinds(0x02, &info.tables.iter().map(|table| table.id).collect::<Vec<_>>());
+    kinds(0x04, &info.packets.iter().map(|packet| packet.id).collect::<Vec<_>>());
+    kinds(0x12, &info.counters.iter().map(|counter| counter.id).collect::<Vec<_>>());
+    kinds(0x14, &info.meters.iter().map(|meter| meter.id).collect::<Vec<_>>());
+}
+
 #[test]
 fn the_back_ends_run_pna_only() {
     for architecture in ["psa", "v1model", "tna"] {
