@@ -9,7 +9,8 @@
 // GTP-U tunnels of flows with rules begin and end here. All other packets go to the native UPF, and
 // its packets are forwarded.
 #include <core.p4>
-#include <pna.p4>
+// With the lengths of packets. In <pna.p4>, the file of the standard, methods have none.
+#include <dpdk/pna.p4>
 #include "upf_headers.p4"
 
 const port_t PORT_HOLD = 6;

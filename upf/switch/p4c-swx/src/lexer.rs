@@ -33,8 +33,8 @@ const SIGNS: [&str; 31] = [
 ];
 
 /// The files that are built in: the core library and the architectures.
-const ARCHITECTURES: [&str; 6] =
-    ["<core.p4>", "<swx.p4>", "<pna.p4>", "<psa.p4>", "<v1model.p4>", "<tna.p4>"];
+const ARCHITECTURES: [&str; 7] =
+    ["<core.p4>", "<swx.p4>", "<pna.p4>", "<dpdk/pna.p4>", "<psa.p4>", "<v1model.p4>", "<tna.p4>"];
 
 /// Maximum size of a source in bytes.
 pub const LONGEST: usize = 1 << 20;

@@ -88,6 +88,14 @@ fn the_back_ends_run_pna_only() {
     }
 }
 
+/// The file of the standard, and that of p4c's DPDK back end.
+#[test]
+fn both_files_of_pna_are_built_in() {
+    let text = source("pna").text().replacen("#include <dpdk/pna.p4>", "#include <pna.p4>", 1);
+    assert_ne!(text, source("pna").text());
+    assert_eq!(describe(&text).expect("within the subset"), described("pna"));
+}
+
 #[test]
 fn an_error_names_the_included_file() {
     let folder = std::env::temp_dir().join(format!("martlet-p4-{}", std::process::id()));
