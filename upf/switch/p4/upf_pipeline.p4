@@ -262,8 +262,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
 
     // ── Applications of a session ───────────────────────────────────
 
-    action application(bit<32> application) {
-        meta.application = application;
+    action application(@name("application") bit<32> number) {
+        meta.application = number;
     }
     // Addresses are matched with masks, since architectures refuse longest prefixes beside other
     // masks.
