@@ -57,18 +57,15 @@ control Count(inout metadata_t meta) {
     }
 }
 
-// PNA's deparser cannot change headers, so the checksum is made here.
+// PNA's deparser cannot change headers, so the checksum is made here. The whole header is added: of
+// a list, p4c-dpdk adds each field alone, and DPDK takes the second byte of a word for the first.
 control OuterChecksum(inout headers_t hdr) {
     InternetChecksum() checksum;
 
     apply {
         checksum.clear();
-        checksum.add({
-            hdr.outer_ipv4.version_ihl, hdr.outer_ipv4.tos, hdr.outer_ipv4.total_length,
-            hdr.outer_ipv4.identification, hdr.outer_ipv4.fragment,
-            hdr.outer_ipv4.ttl, hdr.outer_ipv4.protocol,
-            hdr.outer_ipv4.source, hdr.outer_ipv4.destination
-        });
+        hdr.outer_ipv4.checksum = 0;
+        checksum.add(hdr.outer_ipv4);
         hdr.outer_ipv4.checksum = checksum.get();
     }
 }

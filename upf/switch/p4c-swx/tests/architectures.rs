@@ -96,6 +96,30 @@ fn both_files_of_pna_are_built_in() {
     assert_eq!(describe(&text).expect("within the subset"), described("pna"));
 }
 
+/// A checksum of the whole header, and one of a list of all other fields.
+#[test]
+fn both_forms_of_a_checksum_are_the_same() {
+    let pna = source("pna");
+    let whole = "hdr.outer_ipv4.checksum = 0;\n        checksum.add(hdr.outer_ipv4);";
+    let fields = [
+        "version_ihl",
+        "tos",
+        "total_length",
+        "identification",
+        "fragment",
+        "ttl",
+        "protocol",
+        "source",
+        "destination",
+    ];
+    let fields = fields.map(|field| format!("hdr.outer_ipv4.{field}")).join(", ");
+    assert!(pna.text().contains(whole));
+    let list = pna.text().replacen(whole, &format!("checksum.add({{ {fields} }});"), 1);
+    let compiled = |text: &str| compile(text).expect("within the subset").spec.to_string();
+    assert_eq!(compiled(&list), compiled(pna.text()));
+    assert!(compiled(pna.text()).contains("ckadd h.outer_ipv4.checksum h.outer_ipv4\n"));
+}
+
 #[test]
 fn an_error_names_the_included_file() {
     let folder = std::env::temp_dir().join(format!("martlet-p4-{}", std::process::id()));
@@ -128,10 +152,13 @@ fn wrong_thin_blocks_are_refused() {
             "store the ingress port",
         ),
         (
-            "hdr.outer_ipv4.ttl, hdr.outer_ipv4.protocol,\n            hdr.outer_ipv4.source",
-            "hdr.outer_ipv4.source",
+            "hdr.outer_ipv4.checksum = 0;\n        checksum.add(hdr.outer_ipv4);",
+            "checksum.add({ hdr.outer_ipv4.source, hdr.outer_ipv4.destination });",
             "whole header only",
         ),
+        ("        hdr.outer_ipv4.checksum = 0;\n", "", "write checksum.clear()"),
+        ("hdr.outer_ipv4.checksum = 0;", "hdr.outer_udp.checksum = 0;", "write 0 to the field"),
+        ("checksum.add(hdr.outer_ipv4);", "checksum.add(hdr.ipv4);", "the header of this field"),
         ("checksum.clear();", "", "write checksum.clear()"),
         (
             "PNA_MeterType_t.BYTES) session_meter",

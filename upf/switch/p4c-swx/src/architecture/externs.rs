@@ -127,10 +127,31 @@ impl Headers {
                  it, in their order",
             );
         }
-        let call = vec![Name { text: "header_checksum".into(), at }];
-        let header = Expression::Path(vec![first.clone(), header.clone()]);
-        Ok(Statement::Assign(to.to_vec(), Expression::Call(call, vec![header], vec![])))
+        Ok(header_checksum(to, at))
     }
+}
+
+/// The statement for the checksum of a header over all of it, whose own field is 0 meanwhile.
+pub(super) fn whole_checksum(
+    to: &[Name],
+    zeroed: &[Name],
+    over: &[Name],
+    at: Position,
+) -> Result<Statement> {
+    let same = |a: &[Name], b: &[Name]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.text == b.text)
+    };
+    if to.len() != 3 || !same(zeroed, to) || !same(over, &to[..2]) {
+        return error(at, "write 0 to the field of the checksum, and add the header of this field");
+    }
+    Ok(header_checksum(to, at))
+}
+
+/// `to = header_checksum(header)` of `swx.p4`, for the header that has the field `to`.
+fn header_checksum(to: &[Name], at: Position) -> Statement {
+    let call = vec![Name { text: "header_checksum".into(), at }];
+    let header = Expression::Path(to[..2].to_vec());
+    Statement::Assign(to.to_vec(), Expression::Call(call, vec![header], vec![]))
 }
 
 /// A call of a counter or meter with the bytes that it counts: the method and the arguments as

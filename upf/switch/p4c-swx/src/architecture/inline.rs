@@ -308,7 +308,7 @@ impl<'a> Inliner<'a> {
         Ok(all)
     }
 
-    /// The first statement of a list, and what follows it. A checksum is three statements.
+    /// The first statement of a list, and what follows it. A checksum is several statements.
     fn first<'s>(
         &mut self,
         statements: &'s [Statement],
@@ -348,7 +348,8 @@ impl<'a> Inliner<'a> {
         }
     }
 
-    /// `checksum.clear(); checksum.add({ … }); hdr.ipv4.checksum = checksum.get();`
+    /// `checksum.clear(); checksum.add({ … }); hdr.ipv4.checksum = checksum.get();`, or of the
+    /// whole header `checksum.clear(); hdr.ipv4.checksum = 0; checksum.add(hdr.ipv4); …`.
     fn checksum<'s>(
         &self,
         statements: &'s [Statement],
@@ -372,6 +373,20 @@ impl<'a> Inliner<'a> {
             let over: Vec<Expression> =
                 fields.iter().map(|field| self.expression(field, scope)).collect::<Result<_>>()?;
             return Ok((vec![self.headers.checksum(&to, &over, at)?], behind));
+        }
+        if let [
+            Statement::Call(Expression::Call(clear, ..)),
+            Statement::Assign(zeroed, Expression::Number(_, 0, _)),
+            Statement::Call(Expression::Call(add, header, _)),
+            Statement::Assign(to, Expression::Call(get, ..)),
+            behind @ ..,
+        ] = statements
+            && [method(clear), method(add), method(get)] == ["clear", "add", "get"]
+            && let [Expression::Path(header)] = &header[..]
+        {
+            let (zeroed, header) = (self.path(zeroed, scope)?, self.path(header, scope)?);
+            let to = self.path(to, scope)?;
+            return Ok((vec![externs::whole_checksum(&to, &zeroed, &header, at)?], behind));
         }
         error(at, "write checksum.clear(); checksum.add({ … }); hdr.h.field = checksum.get();")
     }
