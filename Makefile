@@ -203,7 +203,7 @@ chaos-sets: packages-test ## Cut off, suspend and kill members of sets for SECON
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet-context-store --test leases $(RUNNER) -- --nocapture --test-threads 1
 	MARTLET_CHAOS_SECONDS=$(SECONDS) MARTLET_CHAOS_SEED=$(SEED) $(CARGO) test --locked -p martlet --test processes $(RUNNER) chaos_sets -- --nocapture --test-threads 1
 
-p4c-check: ## Give the switch's P4 programs to the reference compiler in P4C=FOLDER (p4test, p4c-bm2-ss, p4c-bm2-psa, p4c-dpdk, p4c-barefoot)
+p4c-check: ## Give the switch's P4 programs to the reference compiler in P4C=FOLDER (p4test, p4c-bm2-ss, p4c-bm2-psa, p4c-dpdk)
 	deploy/test/p4c.sh "$(P4C)"
 
 differential: packages-switch ## Give SETS (2000) random sets of rules from SEED (1), with packets, to all datapaths and the switch's pipeline, and compare the results
