@@ -178,9 +178,12 @@ struct metadata_t {
     // The UE's IPv4 address and its IPv6 prefix; 0: none.
     ipv4_t ue;
     bit<64> ue_v6;
+    // Keys of `uplink_terminations` and `downlink_terminations`, one behind the other: p4c-dpdk
+    // copies the key of an exact table otherwise.
+    bit<32> session;
+    bit<32> application;
     // Address and port of the remote end, and the protocol, in either direction; keys of
     // `applications`.
-    bit<32> session;
     ipv4_t remote;
     bit<16> remote_port;
     bit<8> protocol;
@@ -215,7 +218,6 @@ struct metadata_t {
     bit<32> gnb;
     // The longest packet that fits into a tunnel.
     bit<16> longest;
-    bit<32> application;
     bit<32> counter;
     bit<32> session_meter_index;
     bit<32> application_meter_index;
