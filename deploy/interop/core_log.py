@@ -32,5 +32,3 @@ NOT_AUTHENTIC = r': registration failed .*why="not_authentic"'
 NG_SETUP = "NG setup completed gnb="
 # A function of the core could not use another one, and went on without it.
 SERVICE_FAILED = r" WARN .*(?: problem=|: policy association without a usable location)"
-# The SMF rejected a session.
-REJECTED_BY_SMF = "PDU session establishment rejected by the SMF"

@@ -22,5 +22,14 @@ quirks! {
             handling: "AT_KDF is ignored; refused: EAP-Failure",
             refused_by: "ausf.strict",
         },
+        /// PDU SESSION ESTABLISHMENT REQUEST with PTI 0.
+        UnassignedPti {
+            name: "unassigned_pti",
+            deviation: "PDU SESSION ESTABLISHMENT REQUEST with the unassigned PTI 0",
+            clause: "TS 24.501, 7.3.1",
+            vendors: "free-ran-ue",
+            handling: "answered with PTI 0; refused: PDU SESSION ESTABLISHMENT REJECT #81",
+            refused_by: "smf.n1.strict",
+        },
     }
 }

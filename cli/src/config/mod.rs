@@ -189,7 +189,7 @@ impl Config {
             return;
         }
         (self.amf.n1.strict, self.amf.n2.strict, self.ausf.strict) = (true, true, true);
-        (self.upf.n3.require_qfi, self.upf.n4.strict) = (true, true);
+        (self.smf.n1.strict, self.upf.n3.require_qfi, self.upf.n4.strict) = (true, true, true);
         (self.sbi.strict, self.sbi.interop) = (true, SbiInterop::default());
         self.nrf.interop = martlet_nrf::Interop::default();
         (self.udm.sdm_v1, self.udm.empty_subscriptions) = (false, false);

@@ -60,11 +60,6 @@ CORE_NOT_AUTHENTIC = lines(
     'general_registration: registration failed supi="suci-0-001-01-0-0-0-0000000001" '
     'gnb="gnb-1" why="not_authentic" suppressed=0',
 )
-CORE_REJECTED = lines(
-    "2026-11-29T12:00:00.000005Z  INFO martlet_amf::procedures::session::"
-    f'pdu_session_establishment: PDU session establishment rejected by the SMF supi="imsi-{IMSI}" '
-    'gnb="gnb-1" psi=4 suppressed=0'
-)
 
 # UERANSIM.
 
@@ -394,21 +389,12 @@ F_REGISTERED = free_ran_ue(
     ("DEBUG", "NAS", "Receive NAS Configuration Update Command from RAN"),
     ("INFO", "RAN", "UE Registration finished"),
     ("INFO", "PDU", "Processing PDU session establishment"),
-    ("TRACE", "NAS", "PDU session establishment request: [46 4 0 193 255 255 145 161 40]"),
 )
 F_SESSION = free_ran_ue(
     ("INFO", "PDU", "PDU session UE IP: 10.45.0.2"),
     ("INFO", "PDU", f"UE {F_IMSI} PDU session establishment complete"),
     ("INFO", "TUN", "UE tunnel device setup as ueTun0"),
     ("INFO", "UE", "UE started"),
-)
-F_REJECTED = free_ran_ue(
-    (
-        "ERROR",
-        "UE",
-        "Error processing PDU session establishment: error extract ue information from nas pdu "
-        "session establishment accept: not implemented: PDUSessionEstablishmentReject",
-    ),
 )
 F_CASE = {"gnb": F_GNB, "ue": F_START + F_REGISTERED, "core": core_registered(F_IMSI)}
 F_AGAIN = F_CASE | {"gnb-again": F_GNB, "ue-again": F_START + F_REGISTERED}

@@ -289,21 +289,6 @@ class PacketRushers(unittest.TestCase):
 class FreeRanUes(unittest.TestCase):
     """What is special of free-ran-ue."""
 
-    def test_a_rejected_session_with_pti_0_is_the_fault_of_the_ue(self):
-        of_case = {
-            "gnb": logs.F_GNB,
-            "ue": logs.F_START + logs.F_REGISTERED + logs.F_REJECTED,
-            "core": logs.core_registered(logs.F_IMSI) + logs.CORE_REJECTED,
-        }
-        for case in ("session-ipv4", "deregistration"):
-            self.assertEqual(play(FreeRanUe, case, of_case)["who"], "UE")
-        # A request with a PTI is not.
-        right = {"ue": of_case["ue"].replace("[46 4 0 193", "[46 4 1 193")}
-        self.assertNotIn("who", play(FreeRanUe, "session-ipv4", of_case | right))
-        # Nor a session that the core did not reject.
-        silent = {"core": logs.core_registered(logs.F_IMSI)}
-        self.assertNotIn("who", play(FreeRanUe, "session-ipv4", of_case | silent))
-
     def test_all_addresses_of_current_versions_are_written(self):
         wanted = "amfN2Ip ranN2Ip upfN3Ip ranN3Ip ranControlPlaneIp ranDataPlaneIp amfN2Port "
         wanted += "ranN2Port upfN3Port ranN3Port ranControlPlanePort ranDataPlanePort gnbId "

@@ -1,8 +1,8 @@
 """free-ran-ue: a gNB and a UE."""
 import core_log
 import testbed
-from plan import CORE, Capture, Cause, Expect, Never, NotSupported, RestartCore, Run, Start, Stop
-from plan import Vendor, Write
+from plan import CORE, Capture, Expect, Never, NotSupported, RestartCore, Run, Start, Stop, Vendor
+from plan import Write
 
 # Versions up to 2025 have this network's name in their authentication, whatever is configured.
 PLMN = ("208", "93")
@@ -46,7 +46,7 @@ logger: {{ level: "debug" }}
 """
 
 
-def ue(key=testbed.K, nia=2, nea=0, level="debug"):
+def ue(key=testbed.K, nia=2, nea=0):
     """The configuration of the UE."""
     integrity = "".join(f"    nia{n}: {str(n == nia).lower()}\n" for n in range(4))
     ciphering = "".join(f"    nea{n}: {str(n == nea).lower()}\n" for n in range(4))
@@ -74,20 +74,8 @@ ue:
   nrdc: {{ enable: false }}
   ueTunnelDevice: "ueTun"
   ignoreSetupTunnel: false
-logger: {{ level: "{level}" }}
+logger: {{ level: "debug" }}
 """
-
-
-# The UE's request as it prints it at the level trace: 5GSM, an identity, PTI 0, the message type.
-PTI = Cause(
-    "UE",
-    "TS 24.501, 7.3.1: PDU SESSION ESTABLISHMENT REQUEST with PTI 0",
-    "PDU SESSION ESTABLISHMENT REJECT #81",
-    (
-        ("ue", r"session establishment request: \[46 \d+ 0 193 "),
-        (CORE, core_log.REJECTED_BY_SMF),
-    ),
-)
 
 
 class FreeRanUe(Vendor):
@@ -97,7 +85,6 @@ class FreeRanUe(Vendor):
     programs = {"free-ran-ue": "free-ran-ue"}
     unsupported = "it has no command for it"
     core_plmn = PLMN
-    known = {"session-ipv4": (PTI,), "deregistration": (PTI,)}
 
     def start(self, label, what, *options):
         """Starts a gNB or UEs."""
@@ -122,8 +109,8 @@ class FreeRanUe(Vendor):
         ]
 
     def with_session(self):
-        """A UE until it has its session. It prints its request at this level alone."""
-        return self.registered(level="trace") + [
+        """A UE until it has its session."""
+        return self.registered() + [
             Expect("ue", SESSION),
             Expect(CORE, core_log.session(IMSI)),
         ]

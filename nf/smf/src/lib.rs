@@ -36,8 +36,8 @@ mod usage;
 mod user_plane_path;
 
 pub use config::{
-    BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, LimitConfig, N4Config, OnFailure,
-    PoolError, SetConfig, SliceConfig, SmfConfig, UpfConfig,
+    BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, LimitConfig, N1Config, N4Config,
+    OnFailure, PoolError, SetConfig, SliceConfig, SmfConfig, UpfConfig,
 };
 
 use addresses::Pools;

@@ -26,7 +26,8 @@ pub fn bench(core: &TestCore, host: &DataNetworkHost) -> Result<BenchConfig> {
 #[test]
 fn martlet_passes_every_case() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        // Otherwise the SMF accepts PTI 0 (docs/interop.md).
+        let core = TestCore::start(Sbi::Local, |config| config.smf.n1.strict = true).await?;
         let host = DataNetworkHost::connect(true).await?;
         let all: Vec<_> = cases().collect();
         let report = run(bench(&core, &host)?, &all, |_| {}).await;

@@ -31,6 +31,8 @@ pub struct SmfConfig {
     /// Uplink classifiers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branching: Vec<BranchingConfig>,
+    /// N1 session management.
+    pub n1: N1Config,
     /// N4.
     pub n4: N4Config,
     /// Charging.
@@ -61,6 +63,14 @@ pub struct SmfConfig {
     pub audit_s: u32,
 }
 
+/// How UEs that deviate from the specifications are treated.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct N1Config {
+    /// Refuse deviations of UEs that are tolerated otherwise.
+    pub strict: bool,
+}
+
 impl Default for SmfConfig {
     fn default() -> Self {
         let dns = vec![Ipv4Addr::new(9, 9, 9, 9).into(), Ipv4Addr::new(149, 112, 112, 112).into()];
@@ -76,6 +86,7 @@ impl Default for SmfConfig {
             }],
             upfs: vec![UpfConfig::at(SocketAddr::from(([127, 0, 0, 8], 8805)))],
             branching: Vec::new(),
+            n1: N1Config::default(),
             n4: N4Config::default(),
             charging: ChargingConfig::default(),
             context_store: ContextStoreConfig::default(),

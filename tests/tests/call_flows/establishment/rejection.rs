@@ -154,14 +154,15 @@ fn insufficient_resources_start_the_back_off_timer() {
     });
 }
 
-/// TS 24.501, 7.3.1: the SMF answers a request with an unassigned or reserved PTI by PDU SESSION
-/// ESTABLISHMENT REJECT #81, and the AMF does not return the message.
+/// TS 24.501, 7.3.1: a strict SMF answers a request with an unassigned or reserved PTI by PDU
+/// SESSION ESTABLISHMENT REJECT #81, and the AMF does not return the message.
 #[test]
 fn session_request_with_pti_0_is_rejected_by_the_smf() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             // The reject can be read.
             config.amf.security.ciphering = vec![CipheringName::NEA0];
+            config.smf.n1.strict = true;
         })
         .await?;
         let gnb = core.gnb(1).await?;

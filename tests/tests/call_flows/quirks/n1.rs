@@ -2,17 +2,22 @@
 use super::{SOON, check, with_strictness};
 use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Context, Result, bail};
+use martlet::config::Config;
 use martlet::core::Sbi;
+use martlet_amf::CipheringName;
 use martlet_eap::keys::{Keys, identity_of};
 use martlet_eap::packet::{Attribute, Code, Packet, Subtype};
 use martlet_interop::N1Quirk;
-use martlet_nas::{Nas5gsMessage, NasConfigurationUpdateComplete};
+use martlet_nas::{
+    Nas5gsMessage, NasConfigurationUpdateComplete, NasIntegrityProtectionMaximumDataRate,
+    NasPduSessionEstablishmentRequest,
+};
 use martlet_ran::UeEvent;
 use martlet_ran::ue::Event;
 use martlet_security::aka::{SubscriberKey, ck_ik_prime};
 use martlet_security::{Autn, Rand};
 use martlet_store::AuthenticationMethod;
-use martlet_tests::{RawGnb, TestCore, subscriber_keys};
+use martlet_tests::{RawGnb, TestCore, eventually, subscriber_keys};
 
 #[test]
 fn n1_quirks_are_tolerated_unless_strict() {
@@ -20,12 +25,14 @@ fn n1_quirks_are_tolerated_unless_strict() {
         |quirk| match quirk {
             N1Quirk::UnrequestedConfigurationUpdateComplete => "amf",
             N1Quirk::EapResponseWithKdf => "ausf",
+            N1Quirk::UnassignedPti => "smf",
         },
         |quirk, is_strict, core| match quirk {
             N1Quirk::UnrequestedConfigurationUpdateComplete => {
                 Box::pin(unrequested_complete(is_strict, core))
             }
             N1Quirk::EapResponseWithKdf => Box::pin(eap_response_with_kdf(is_strict, core)),
+            N1Quirk::UnassignedPti => Box::pin(unassigned_pti(is_strict, core)),
         },
     );
 }
@@ -97,4 +104,39 @@ async fn eap_response_with_kdf(is_strict: bool, core: &mut Option<TestCore>) -> 
         (Some(0), Some(0x58)) => Ok(false),
         _ => bail!("{nas:02x?}"),
     }
+}
+
+/// As free-ran-ue's UE, in each request for a session.
+async fn unassigned_pti(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let configure = |config: &mut Config| {
+        // The answer can be read.
+        config.amf.security.ciphering = vec![CipheringName::NEA0];
+        with_strictness(is_strict)(config);
+    };
+    let core = core.insert(TestCore::start(Sbi::Local, configure).await?);
+    let gnb = core.gnb(1).await?;
+    let ue = gnb.new_ue(core.ue_config(1))?;
+    ue.register().await?;
+    let mut events = ue.subscribe().await?;
+    let rate = NasIntegrityProtectionMaximumDataRate::new(0xffff);
+    let request = NasPduSessionEstablishmentRequest::new(rate);
+    ue.send_session_message(1, Nas5gsMessage::new_5gsm(request, 1, 0)).await?;
+    // The accept, or the reject with #81.
+    let (accept, reject) = ([0x2e, 1, 0, 0xc2], [0x2e, 1, 0, 0xc3, 81]);
+    let answer = || {
+        std::iter::from_fn(|| events.try_recv().ok()).find_map(|event| {
+            let UeEvent::NasReceived(nas) = event else { return None };
+            let has = |part: &[u8]| nas.windows(part.len()).any(|window| window == part);
+            match (has(&accept), has(&reject)) {
+                (true, _) => Some(true),
+                (_, true) => Some(false),
+                _ => None,
+            }
+        })
+    };
+    let is_accepted = eventually("the SMF's answer", answer, || core.status("smf").to_string());
+    let is_accepted = is_accepted.await?;
+    ue.deregister().await?;
+    core.until_all_released().await?;
+    Ok(is_accepted)
 }

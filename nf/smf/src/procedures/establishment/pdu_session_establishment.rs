@@ -33,6 +33,7 @@ use crate::shared::Smf;
 use crate::up_security::UpSecurity;
 use crate::{metrics, n1};
 use martlet_event_queue::Receiver;
+use martlet_interop::{N1Quirk, Quirk};
 use martlet_nas::options::{Given, Requested};
 use martlet_nas::{GsmCause, Nas5gsmMessage, NasPduSessionEstablishmentRequest};
 use martlet_nf::Criteria;
@@ -110,7 +111,7 @@ async fn accept(
     let supi = data.supi.clone().ok_or_else(|| missing("supi"))?;
     let slice = data.s_nssai.ok_or_else(|| missing("sNssai"))?;
     let dnn = data.dnn.clone().ok_or_else(|| missing("dnn"))?;
-    let request = read_request(&body, smf.config.back_off_s)?;
+    let request = read_request(smf, &supi, &body)?;
     let plmn = data.serving_network.plmn_id.clone();
     let network = configured_network(smf, &request, slice, &dnn)?;
     release_old_sessions(smf, &supi, request.id).await;
@@ -338,7 +339,11 @@ fn subscribed_qos(subscription: &DnnConfiguration) -> SessionQos {
 }
 
 /// Reads the UE's message.
-fn read_request(body: &Multipart<SmContextCreateData>, back_off: u32) -> Result<Request, Problem> {
+fn read_request(
+    smf: &Smf,
+    supi: &Supi,
+    body: &Multipart<SmContextCreateData>,
+) -> Result<Request, Problem> {
     let wrong = |detail: &str| Problem::new(403, "N1_SM_ERROR").detail(detail);
     let part = body.json.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id));
     let bytes = part.ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("n1SmMsg"))?;
@@ -350,9 +355,11 @@ fn read_request(body: &Multipart<SmContextCreateData>, back_off: u32) -> Result<
     if !(1..=15).contains(&id) || body.json.pdu_session_id.is_some_and(|in_body| in_body != id) {
         return Err(wrong("the PDU session identity is not 1 to 15, or differs from the AMF's"));
     }
-    let request = Request { id, pti, message: *message, back_off };
-    if pti == 0 || pti == 255 {
-        // TS 24.501, 7.3.1: an unassigned or reserved PTI is rejected with #81.
+    let request = Request { id, pti, message: *message, back_off: smf.config.back_off_s };
+    // TS 24.501, 7.3.1: an unassigned or reserved PTI is rejected with #81.
+    if pti == 0 && !smf.config.n1.strict {
+        N1Quirk::UnassignedPti.met("smf", supi);
+    } else if pti == 0 || pti == 255 {
         let detail = "the procedure transaction identity is not 1 to 254".into();
         return Err(reject(&request, 403, "N1_SM_ERROR", GsmCause::InvalidPtiValue, detail));
     }
