@@ -55,7 +55,7 @@ pub(crate) trait UeLayer {
 pub(crate) struct Connection {
     amf: Arc<Amf>,
     pub gnb: Arc<Gnb>,
-    /// AMF UE NGAP ID, 40 bits.
+    /// AMF UE NGAP ID, at most 40 bits.
     pub amf_id: u64,
     /// RAN UE NGAP ID.
     pub ran_id: u32,

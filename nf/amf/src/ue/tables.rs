@@ -313,7 +313,8 @@ impl Tables {
         ids
     }
 
-    /// Adds a connection with the target gNB of a handover, which has no RAN UE NGAP ID yet.
+    /// Adds a connection with the target gNB of a handover, which has no RAN UE NGAP ID yet. Its
+    /// AMF UE NGAP ID has 31 bits.
     pub fn connect_target(&self, gnb: u64, handle: &UeHandle) -> (u64, Arc<Notify>) {
         self.state().begin(gnb, None, handle)
     }
@@ -456,11 +457,14 @@ impl Tables {
 }
 
 impl State {
-    /// Adds a connection. Returns its AMF UE NGAP ID (40 bits) and the notification of its loss.
+    /// Adds a connection. Returns its AMF UE NGAP ID and the notification of its loss. The identity
+    /// has 40 bits, but 31 at the target gNB of a handover: UERANSIM reads HANDOVER REQUEST's into
+    /// a signed integer of 32 bits, and answers with what it has left.
     fn begin(&mut self, gnb: u64, ran_id: Option<u32>, handle: &UeHandle) -> (u64, Arc<Notify>) {
         let mut rng = rand::rng();
+        let bits = if ran_id.is_some() { 40 } else { 31 };
         let amf_id = loop {
-            let id = rng.random_range(1..1u64 << 40);
+            let id = rng.random_range(1..1u64 << bits);
             if !self.connections.contains_key(&id) {
                 break id;
             }
@@ -570,6 +574,16 @@ mod tests {
         assert_eq!(routed_to(&tables, 3, target, 5), Some(1));
         tables.disconnect(target);
         assert!(tables.by_amf_id(target).is_none());
+    }
+
+    /// As UERANSIM's target gNB reads it.
+    #[test]
+    fn the_identity_at_a_target_fits_into_a_signed_integer_of_32_bits() {
+        let tables = Tables::default();
+        for _ in 0..100 {
+            let (target, _) = tables.connect_target(3, &handle(1));
+            assert!(i32::try_from(target).is_ok_and(|id| id > 0), "{target}");
+        }
     }
 
     #[test]
