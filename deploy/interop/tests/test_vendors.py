@@ -262,6 +262,28 @@ class PacketRushers(unittest.TestCase):
         case["packetrusher"] += unknown
         self.assertEqual(play(PacketRusher, "several-sessions", case)["verdict"], "failed")
 
+    def test_the_lines_of_the_newer_decoder_are_evidence(self):
+        newer = (
+            ("Receive Registration Accept", "Receive RegAccept"),
+            ("Receive DL NAS Transport", "Receive DLNASTransport"),
+            ("Receiving PDU Session Establishment Accept", "{session}"),
+            ("[UE][NAS] PDU address received: 10.45.0.2", "[UE][NAS] PDU session DNN: internet"),
+            ("[UE][NAS][MAC] Authenticity of the authentication request message: FAILED", ""),
+            ("[UE][NAS] Send authentication failure with MAC failure", "[UE][NAS] Receive AuthRej"),
+        )
+        for case in ("registration-5g-aka", "session-ipv6", "several-sessions", "wrong-key"):
+            of_case = logs.PACKETRUSHER[case]
+            text = of_case["packetrusher"]
+            for old, line in newer:
+                text = text.replace(old, line)
+            kind, address = "", "10.45.0.2"
+            if case == "session-ipv6":
+                kind, address = "IPv6 link-local ", "fe80::1"
+            text = text.replace("{session}", f"PDU session 1 {kind}address: {address}")
+            self.assertNotEqual(text, of_case["packetrusher"])
+            result = play(PacketRusher, case, of_case | {"packetrusher": text})
+            self.assertEqual(result["verdict"], "passed", case)
+
     def test_a_failed_handover_has_no_known_cause(self):
         for case in ("n2-handover", "xn-handover"):
             result = play(PacketRusher, case, logs.PACKETRUSHER["registration-5g-aka"])

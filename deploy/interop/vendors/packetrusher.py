@@ -10,9 +10,18 @@ from plan import Vendor, Write
 
 LABEL = "packetrusher"
 NG_SETUP = r"\[GNB\]\[AMF\] State of AMF: Active"
-REGISTERED = r"\[UE\]\[NAS\] Receive Registration Accept"
+# From v2.0.0 on, with another decoder: "Receive RegAccept", and the address of the session.
+REGISTERED = r"\[UE\]\[NAS\] Receive (Registration |Reg)Accept"
 # Not the error about a session that the UE does not know.
-SESSION = r"\[UE\]\[NAS\] Receiving PDU Session Establishment Accept(?! about)"
+SESSION = (
+    r"\[UE\]\[NAS\] (Receiving PDU Session Establishment Accept(?! about)|"
+    r"PDU session \d+ (IPv6 link-local )?address: )"
+)
+# From v2.0.0 on, it prints nothing at a wrong MAC, but at the reject.
+NOT_AUTHENTIC = (
+    r"Authenticity of the authentication request message: FAILED|"
+    r"\[UE\]\[NAS\] Receive AuthRej"
+)
 TUNNEL = r"\[UE\]\[GTP\] Interface \S+ has successfully been configured for UE ([0-9.]+)"
 IMSI = testbed.imsi(1)
 
@@ -232,7 +241,7 @@ class PacketRusher(Vendor):
         return [
             *self.start("multi-ue", "-n", 1, key=testbed.WRONG_K),
             # The UE rejects the network's challenge, and the network the UE.
-            Expect(LABEL, "Authenticity of the authentication request message: FAILED"),
+            Expect(LABEL, NOT_AUTHENTIC),
             Expect(CORE, core_log.NOT_AUTHENTIC),
             Never(LABEL, REGISTERED, 5),
         ]
