@@ -163,6 +163,9 @@ pub struct UeConfig {
     /// Whether it processes and confirms CONFIGURATION UPDATE COMMAND; false simulates the loss of
     /// the command.
     pub confirms_configuration: bool,
+    /// Whether it takes the 5G-GUTI of CONFIGURATION UPDATE COMMAND into use; false simulates UEs
+    /// that confirm it and keep the old one.
+    pub takes_new_guti: bool,
     /// Number of PDU SESSION MODIFICATION COMMANDs that are lost.
     pub modifications_lost: u8,
     /// Whether it has LPP in NAS (5GMM capability, octet 3).
@@ -225,6 +228,7 @@ impl UeConfig {
             timers: NasTimers::default(),
             idle: IdleBehaviour::Automatic,
             confirms_configuration: true,
+            takes_new_guti: true,
             modifications_lost: 0,
             lpp: false,
             lcs_upp: false,

@@ -346,6 +346,38 @@ async fn a_new_5g_guti_follows_a_paging_without_a_transfer_or_a_late_answer() {
     }
 }
 
+/// As PacketRusher's UEs.
+#[tokio::test]
+async fn a_ue_that_confirms_its_new_5g_guti_may_keep_the_old_one_by_configuration() {
+    for keep_old_guti in [true, false] {
+        let core = Core::start_with(|config| config.n1.keep_old_guti = keep_old_guti).await;
+        let gnb = core.gnb().await;
+        let mut config = manual(1);
+        config.takes_new_guti = false;
+        let ue_1 = idle_with_session(&core, &gnb, config).await;
+        let old = ue_1.status().await.unwrap().guti.unwrap().tmsi();
+        let pagings = if keep_old_guti { 3 } else { 1 };
+        for _ in 0..pagings {
+            core.smf.downlink_data(SUPI, 1).await.unwrap();
+            ue_1.wait_for_paging().await.unwrap();
+            let mut events = ue_1.subscribe().await.unwrap();
+            ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
+            let updated = async {
+                use martlet_ran::{UeEvent, ue::Event};
+                let is_update = |event: UeEvent| {
+                    matches!(event, UeEvent::Nas(Event::ConfigurationUpdated { .. }))
+                };
+                while !is_update(events.recv().await.unwrap()) {}
+            };
+            tokio::time::timeout(Duration::from_secs(5), updated).await.unwrap();
+            ue_1.release_to_idle().await.unwrap();
+            core.wait_for((1, 1, 0)).await;
+        }
+        assert_eq!(ue_1.status().await.unwrap().guti.unwrap().tmsi(), old);
+        assert_eq!(core.amf.tables.by_tmsi(old).is_some(), keep_old_guti);
+    }
+}
+
 #[tokio::test]
 async fn a_ue_that_uses_its_new_5g_guti_has_confirmed_it() {
     use martlet_ran::ue::RegistrationType;

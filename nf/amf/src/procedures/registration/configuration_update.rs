@@ -37,14 +37,20 @@ pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
 }
 
 /// Allocates a new 5G-GUTI after paging, since the old one was sent unprotected (TS 33.501,
-/// 6.12.3). Both stay valid until the UE confirms.
+/// 6.12.3). Both stay valid until the UE confirms, or with `keep_old_guti` until it uses the new
+/// one.
 pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
     guti_allocation::run(ue)?;
-    confirm_guti(ue).await
+    let keeps_old = ue.amf.config.n1.keep_old_guti;
+    send_guti(ue, keeps_old).await
 }
 
 /// Sends the 5G-GUTI that was assigned. The previous one is released when the UE confirms.
 pub(crate) async fn confirm_guti(ue: &mut Ue) -> Result<(), Stop> {
+    send_guti(ue, false).await
+}
+
+async fn send_guti(ue: &mut Ue, keeps_old: bool) -> Result<(), Stop> {
     let procedure = Procedure::start("configuration_update");
     let Some(guti) = ue.identity.guti else { return Ok(()) };
     let mut command = NasConfigurationUpdateCommand::new();
@@ -54,7 +60,9 @@ pub(crate) async fn confirm_guti(ue: &mut Ue) -> Result<(), Stop> {
     command.set_fg_guti(NasFGsMobileIdentity::from_guti(guti));
     match confirmed(ue, command).await {
         Ok(()) => {
-            ue.release_old_guti();
+            if !keeps_old {
+                ue.release_old_guti();
+            }
             procedure.succeeded();
             Ok(())
         }

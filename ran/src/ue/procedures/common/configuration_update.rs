@@ -13,8 +13,8 @@ impl UeNas {
                 .discard("CONFIGURATION UPDATE COMMAND, which this UE ignores by configuration");
         }
         let guti = command.fg_guti.as_ref().and_then(|identity| identity.as_guti());
-        if let Some(guti) = guti {
-            self.guti = Some(guti);
+        if guti.is_some() && self.config.takes_new_guti {
+            self.guti = guti;
         }
         if let Some(allowed) = &command.allowed_nssai {
             self.settings.allowed_nssai = slices_of(allowed);
