@@ -175,7 +175,8 @@ class PacketRusher(Vendor):
     def idle_and_paging(self):
         # The UE does not reconnect by itself within the case.
         timers = ["--timeBeforeIdle", 3000, "--timeBeforeReconnecting", 600_000]
-        return self.one(*timers) + [
+        # Before v2.0.0 it ciphers SERVICE REQUEST under a header that says that it does not.
+        return self.one(*timers, nea=0) + [
             Capture("address", CORE, core_log.session(IMSI)),
             Expect(LABEL, r"\[UE\] Switching to 5GMM-IDLE"),
             Expect(LABEL, r"\[GNB\] Initiating UE Context Complete"),
