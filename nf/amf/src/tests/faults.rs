@@ -1,10 +1,12 @@
 //! UEs that are not as they should be, and networks that are not.
 use super::core::{Core, KEY, OPC, ue};
+use super::n2::{downlink, initial, next, setup};
 use super::smf::Behaviour;
 use crate::procedures::registration::ue_context_transfer::ReceivedContext;
 use crate::procedures::session::user_plane_activation;
 use crate::ue::{Event, Ue as UeContext, UeHandle};
 use bytes::Bytes;
+use martlet_ngap::NgapPduKind as Kind;
 use martlet_ran::{OperatorKey, PduSessionRequest, Ue, UeConfig, UeError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +42,23 @@ async fn an_unknown_subscriber_of_another_network_is_refused_in_this_one_alone()
         assert_eq!(refused.cause(), Some(cause), "{imsi}: {refused}");
     }
     core.wait_for((0, 0, 0)).await;
+}
+
+/// The UEs of an AMF that has lost its contexts: after any other cause than #9 or #10 they would
+/// wait for T3502, 12 minutes.
+#[tokio::test]
+async fn a_periodic_registration_of_an_unknown_ue_is_followed_by_an_initial_one() {
+    let core = Core::start().await;
+    let (to_amf, mut from_amf) = core.link();
+    to_amf.send(setup("001", 1)).await.unwrap();
+    next(&mut from_amf).await;
+    // Protected by a security context that the AMF does not have, with a 5G-GUTI of this AMF.
+    let request = "7e01a1b2c3d4057e004103000bf200f11001004000000007";
+    to_amf.send(initial(5, hex::decode(request).unwrap())).await.unwrap();
+    let (_, nas) = downlink(&next(&mut from_amf).await);
+    assert_eq!(hex::encode(nas), "7e004409", "no identification or authentication before");
+    assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
+    assert_eq!(core.counts().1, 0);
 }
 
 #[tokio::test]

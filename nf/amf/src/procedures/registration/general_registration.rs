@@ -362,6 +362,11 @@ async fn verify(
         let keys = authentication::Keys { k_amf, ngksi, eap_success: None, derived: true };
         return security_mode_control::run(ue, keys, repeat, emergency).await;
     }
+    if is_periodic(request) && ue.capabilities.security.is_none() {
+        // A periodic registration has no UE security capability (8.2.6.4). After #9 the UE
+        // registers initially, with it (5.5.1.3.5).
+        return Err(Stop::reject(GmmCause::UeIdentityCannotBeDerivedByTheNetwork));
+    }
     identification::identify(ue, request).await?;
     let keys = authentication::run(ue, request.ngksi.key_set_identifier()).await?;
     *reading = subscription_retrieval::begin_reading(ue);
