@@ -5,6 +5,7 @@ use crate::ue::Slice;
 use martlet_ngap::ngap::{
     NRCGI, PLMNIdentity, SNSSAI, TAI, UserLocationInformation, UserLocationInformationNR,
 };
+use martlet_ngap::transfer::SessionType;
 use martlet_ngap::{Error, helpers};
 use martlet_sctp::StackChoice;
 use martlet_security::Plmn;
@@ -73,6 +74,8 @@ pub struct GnbConfig {
     pub up_ciphering: bool,
     /// 5QIs for which it is not configured: it sets up no QoS flow with one of them.
     pub unsupported_5qis: Vec<u8>,
+    /// Types of PDU sessions that it does not set up.
+    pub unsupported_session_types: Vec<SessionType>,
     /// What it does otherwise than the specifications have it.
     pub deviations: Deviations,
 }
@@ -104,6 +107,7 @@ impl GnbConfig {
             up_integrity: true,
             up_ciphering: true,
             unsupported_5qis: Vec::new(),
+            unsupported_session_types: Vec::new(),
             deviations: Deviations::default(),
         }
     }

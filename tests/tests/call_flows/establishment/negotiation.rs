@@ -4,8 +4,10 @@ use crate::registration::rejection::refused;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;
+use martlet_ran::Gnb;
 use martlet_ran::ue::PduSessionRequest;
-use martlet_tests::{TestCore, in_namespace, internet};
+use martlet_store::SessionType;
+use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
 
 /// 5GSM cause #50, PDU session type IPv4 only allowed (TS 24.501, 9.11.4.2).
 const IPV4_ONLY: u8 = 50;
@@ -42,5 +44,28 @@ fn session_type_that_is_not_allowed_has_its_cause() {
             ue.establish_pdu_session(session_of_type(PduSessionTypeValue::Ethernet)).await;
         ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(28)), "{refused:?}");
         Ok(())
+    });
+}
+
+/// The gNBs of srsRAN and OCUDU set up no session of type IPv4v6, which UEs request.
+#[test]
+fn a_ue_requests_ipv4_at_a_gnb_without_sessions_of_both_versions() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        core.subscribe(1, |subscriber| {
+            subscriber.slices[0].dnns[0].session_types = vec![SessionType::Ipv4v6];
+        })?;
+        let mut config = core.gnb_config(1);
+        config.unsupported_session_types = vec![martlet_ngap::transfer::SessionType::Ipv4v6];
+        let gnb = Gnb::connect(config).await?;
+        let ue = gnb.new_ue(core.ue_config(1))?;
+        ue.register().await?;
+        let both = session_of_type(PduSessionTypeValue::Ipv4v6);
+        refused(ue.establish_pdu_session(both).await, IPV4_ONLY)?;
+        core.until("the session is released", |counts| counts.sessions == 0).await?;
+        let session = ue.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv4)).await?;
+        reaches(&ue, session.psi, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

@@ -19,8 +19,11 @@ use crate::session::Session;
 use crate::session_event::{SessionEvent, UpdateResponse};
 use bytes::Bytes;
 use martlet_nas::GsmCause;
+use martlet_ngap::cause;
+use martlet_ngap::ngap::Cause;
 use martlet_ngap::transfer::{SetupResponse, SetupUnsuccessful};
 use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::common::PduSessionType;
 use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdatedData, UpCnxState};
 use std::time::Instant;
 
@@ -75,26 +78,58 @@ pub async fn response(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
 /// PDU Session Resource Setup failed: the gNB has no resources, or cannot enforce the security
 /// policy. `is_new`: the UE does not have the session yet.
 pub async fn failure(session: &mut Session, bytes: &Bytes, is_new: bool) -> UpdateResponse {
+    let why = SetupUnsuccessful::decode(bytes).ok().map(|failure| failure.cause);
     if let Some(suppressed) = martlet_log_limit::line("no_resources", &session.supi) {
         tracing::warn!(
-            supi = %session.supi, session = session.id, suppressed,
-            "no resources at gNB"
+            supi = %session.supi, session = session.id, cause = why.as_ref().map(cause::text),
+            suppressed, "no resources at gNB"
         );
     }
     metrics::procedure("up_activation", "refused by gNB", Instant::now());
     session.user_plane.connection.deactivate();
-    let is_unprotected =
-        SetupUnsuccessful::decode(bytes).is_ok_and(|failure| is_not_possible(&failure.cause));
     if is_new {
-        let cause = match is_unprotected {
-            true => GsmCause::RequestRejectedUnspecified,
-            false => GsmCause::InsufficientResources,
-        };
+        let cause = rejection(&session.parameters.kind, why.as_ref());
         session.send_to_self(SessionEvent::RefusedByGnb(cause));
-    } else if is_unprotected {
+    } else if why.as_ref().is_some_and(is_not_possible) {
         session.send_to_self(SessionEvent::SecurityNotEnforced);
     }
     // The next packet is reported again.
     let _ = modify_downlink(session, drop_and_buffer()).await;
     connection_state(UpCnxState::Deactivated)
+}
+
+/// The 5GSM cause for a UE whose new session the gNB refuses.
+fn rejection(kind: &PduSessionType, why: Option<&Cause>) -> GsmCause {
+    match (kind, why) {
+        (_, Some(cause)) if is_not_possible(cause) => GsmCause::RequestRejectedUnspecified,
+        // Some gNBs set up no session with both IP versions. The UE requests one with IPv4 then (TS
+        // 24.501, 6.4.1.4.3).
+        (PduSessionType::Ipv4v6, Some(Cause::protocol(_))) => {
+            GsmCause::PduSessionTypeIpv4OnlyAllowed
+        }
+        _ => GsmCause::InsufficientResources,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_ngap::ngap::{CauseProtocol, CauseRadioNetwork};
+
+    #[test]
+    fn a_ue_whose_session_the_gnb_refuses_learns_what_it_may_request() {
+        let protocol = Cause::protocol(CauseProtocol::unspecified);
+        let no_room = Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
+        let unprotected =
+            Cause::radioNetwork(CauseRadioNetwork::up_integrity_protection_not_possible);
+        for (kind, why, cause) in [
+            (PduSessionType::Ipv4v6, Some(&protocol), GsmCause::PduSessionTypeIpv4OnlyAllowed),
+            (PduSessionType::Ipv4, Some(&protocol), GsmCause::InsufficientResources),
+            (PduSessionType::Ipv4v6, Some(&no_room), GsmCause::InsufficientResources),
+            (PduSessionType::Ipv4v6, Some(&unprotected), GsmCause::RequestRejectedUnspecified),
+            (PduSessionType::Ipv4v6, None, GsmCause::InsufficientResources),
+        ] {
+            assert_eq!(rejection(&kind, why), cause, "{kind:?}, {why:?}");
+        }
+    }
 }

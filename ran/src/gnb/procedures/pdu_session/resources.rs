@@ -1,7 +1,7 @@
 //! Setup of a PDU session's user plane resources, for each message that requests it.
 use crate::gnb::config::GnbConfig;
 use crate::gnb::ue::context::UeContext;
-use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+use martlet_ngap::ngap::{Cause, CauseProtocol, CauseRadioNetwork};
 use martlet_ngap::transfer::{
     FailedFlow, FlowTunnel, Protection, SecurityOutcome, SetupRequest, SetupResponse,
     SetupUnsuccessful, TransferError, UserPlaneSecurity,
@@ -85,6 +85,10 @@ pub(crate) fn set_up(
             return failed(error.cause());
         }
     };
+    if ue.gnb.config().unsupported_session_types.contains(&request.session_type) {
+        // The cause of OCUDU's gNB.
+        return failed(Cause::protocol(CauseProtocol::unspecified));
+    }
     let (qfis, failed_flows) = flows_of(ue.gnb.config(), &request);
     let security = match request
         .security
