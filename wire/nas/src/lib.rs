@@ -90,6 +90,7 @@ pub mod inbound;
 pub mod key_change;
 pub mod options;
 pub mod outbound;
+pub mod ppp;
 pub mod qos;
 pub mod reaction;
 pub mod timers;

@@ -3,6 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::ppp::{self, Ppp};
 use crate::{NasExtendedProtocolConfigurationOptions, Pco, PcoDirection, PcoEntry, ValueError};
 
 /// P-CSCF IPv6 address (request), DNS server IPv6 address, P-CSCF IPv4, DNS server IPv4, IPv4 link
@@ -28,6 +29,8 @@ pub struct Requested {
     pub pcscf_ipv4: bool,
     /// IPv6 addresses of P-CSCFs.
     pub pcscf_ipv6: bool,
+    /// PPP packets.
+    pub ppp: Ppp,
 }
 
 /// The options that the network assigns.
@@ -43,6 +46,8 @@ pub struct Given {
     pub pcscf_ipv4: Vec<Ipv4Addr>,
     /// P-CSCFs.
     pub pcscf_ipv6: Vec<Ipv6Addr>,
+    /// Answers to the UE's PPP packets.
+    pub ppp: Vec<PcoEntry>,
 }
 
 impl Requested {
@@ -57,10 +62,11 @@ impl Requested {
             ipv4_mtu: pco.entry(IPV4_LINK_MTU).is_some(),
             pcscf_ipv4: pco.entry(PCSCF_IPV4).is_some(),
             pcscf_ipv6: pco.entry(PCSCF_IPV6).is_some(),
+            ppp: Ppp::read(&pco.entries),
         }
     }
 
-    /// Encodes these requests, with IP address allocation via NAS signalling.
+    /// Encodes these requests except PPP packets, with IP address allocation via NAS signalling.
     pub fn write(&self) -> Result<NasExtendedProtocolConfigurationOptions, ValueError> {
         let wanted = [
             (true, ADDRESS_BY_NAS),
@@ -82,7 +88,7 @@ impl Requested {
 }
 
 impl Given {
-    /// The part of these options that a UE requested.
+    /// The part of these options that a UE requested, and the answers to its PPP packets.
     pub fn of(&self, requested: Requested) -> Self {
         Self {
             dns_ipv4: if requested.dns_ipv4 { self.dns_ipv4.clone() } else { Vec::new() },
@@ -90,6 +96,7 @@ impl Given {
             ipv4_mtu: self.ipv4_mtu.filter(|_| requested.ipv4_mtu),
             pcscf_ipv4: if requested.pcscf_ipv4 { self.pcscf_ipv4.clone() } else { Vec::new() },
             pcscf_ipv6: if requested.pcscf_ipv6 { self.pcscf_ipv6.clone() } else { Vec::new() },
+            ppp: requested.ppp.answers(&self.dns_ipv4),
         }
     }
 
@@ -106,7 +113,7 @@ impl Given {
         let pcscf_ipv4 = self.pcscf_ipv4.iter().map(|address| entry(PCSCF_IPV4, &address.octets()));
         let pcscf_ipv6 = self.pcscf_ipv6.iter().map(|address| entry(PCSCF_IPV6, &address.octets()));
         let entries = dns_ipv4.chain(dns_ipv6).chain(mtu).chain(pcscf_ipv4).chain(pcscf_ipv6);
-        let pco = Pco::new(0, entries.collect());
+        let pco = Pco::new(0, self.ppp.iter().cloned().chain(entries).collect());
         NasExtendedProtocolConfigurationOptions::from_pco(&pco, PcoDirection::Downlink)
     }
 
@@ -115,6 +122,7 @@ impl Given {
         let pco = options.pco(PcoDirection::Downlink);
         let entries = pco.as_ref().map(|pco| pco.entries.as_slice()).unwrap_or_default();
         let mut given = Self::default();
+        given.ppp.extend(entries.iter().filter(|entry| ppp::is_ppp(entry)).cloned());
         for PcoEntry { identifier, contents } in entries {
             match *identifier {
                 DNS_IPV4 => {
@@ -161,6 +169,7 @@ mod tests {
             ipv4_mtu: Some(1400),
             pcscf_ipv4: vec![Ipv4Addr::new(10, 0, 0, 1)],
             pcscf_ipv6: vec!["fd45::5060".parse().unwrap()],
+            ppp: Vec::new(),
         };
         let value = have.of(wanted);
         let options = value.write().unwrap();
@@ -171,6 +180,37 @@ mod tests {
         assert_eq!(Given::read(&options), value);
         assert_eq!(Given::read(&have.write().unwrap()), have);
         assert!(have.of(Requested::default()).is_empty());
+    }
+
+    /// What a UE with a Qualcomm modem requests, for a data network with a user name.
+    #[test]
+    fn a_ue_gets_dns_servers_by_each_way_that_it_requests_them() {
+        // IPCP for both DNS servers, PAP, and containers without contents.
+        let requested = concat!(
+            "80",
+            "80211001010010810600000000830600000000",
+            "c023080107000801610162",
+            "000d00000300000a00000500001000001100002300002400"
+        );
+        let requested = hex::decode(requested).unwrap();
+        let requested = NasExtendedProtocolConfigurationOptions::new(requested);
+        let have = Given {
+            dns_ipv4: vec![Ipv4Addr::new(8, 8, 8, 8), Ipv4Addr::new(1, 1, 1, 1)],
+            ipv4_mtu: Some(1400),
+            ..Given::default()
+        };
+        let given = have.of(Requested::read(&requested));
+        let options = given.write().unwrap();
+        assert_eq!(
+            hex::encode(&options.value),
+            concat!(
+                "80",
+                "80211002010010810608080808830601010101",
+                "c023050207000500",
+                "000d0408080808000d04010101010010020578"
+            )
+        );
+        assert_eq!(Given::read(&options), given);
     }
 
     #[test]

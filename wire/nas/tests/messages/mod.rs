@@ -282,6 +282,7 @@ fn sessions() -> Vec<(&'static str, Nas5gsMessage)> {
         ipv4_mtu: true,
         pcscf_ipv4: true,
         pcscf_ipv6: true,
+        ..options::Requested::default()
     };
     let given = options::Given {
         dns_ipv4: vec![[8, 8, 8, 8].into(), [1, 1, 1, 1].into()],
@@ -289,6 +290,7 @@ fn sessions() -> Vec<(&'static str, Nas5gsMessage)> {
         ipv4_mtu: Some(1400),
         pcscf_ipv4: vec![[10, 60, 255, 1].into()],
         pcscf_ipv6: vec!["2001:db8::5060".parse().expect("an address")],
+        ..options::Given::default()
     };
     vec![
         (

@@ -411,6 +411,7 @@ fn configuration_options(network: &DnnConfig) -> Given {
         ipv4_mtu: Some(network.mtu),
         pcscf_ipv4: v4(&network.pcscf),
         pcscf_ipv6: v6(&network.pcscf),
+        ..Given::default()
     }
 }
 
