@@ -40,5 +40,14 @@ quirks! {
             handling: "used; refused: the gNB has no name",
             refused_by: "amf.n2.strict",
         },
+        /// An error indication without the RAN UE NGAP ID.
+        AmfUeNgapIdAlone {
+            name: "amf_ue_ngap_id_alone",
+            deviation: "ERROR INDICATION about a UE without its RAN UE NGAP ID",
+            clause: "TS 38.413, 8.7.5.2",
+            vendors: "gNBs of OCUDU and srsRAN",
+            handling: "the gNB's connection with the other identity is meant; refused: logged",
+            refused_by: "amf.n2.strict",
+        },
     }
 }

@@ -226,9 +226,11 @@ async fn a_connection_that_the_gnb_does_not_know_is_released_at_once() {
     let (to_amf, mut from_amf) = core.link();
     to_amf.send(setup("001", 1)).await.unwrap();
     next(&mut from_amf).await;
-    for unknown in [
-        CauseRadioNetwork::unknown_local_UE_NGAP_ID,
-        CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
+    for (unknown, ran) in [
+        (CauseRadioNetwork::unknown_local_UE_NGAP_ID, Some(5)),
+        (CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID, Some(5)),
+        // As OCUDU's gNB.
+        (CauseRadioNetwork::unknown_local_UE_NGAP_ID, None),
     ] {
         // A service request of an unknown UE: the AMF rejects it and releases the connection.
         let request = vec![0x7e, 0, 0x4c, 0x10, 0, 7, 0xf4, 0, 0x41, 0, 0, 0, 1];
@@ -238,7 +240,7 @@ async fn a_connection_that_the_gnb_does_not_know_is_released_at_once() {
         // Another error is not about the connection.
         for cause in [CauseRadioNetwork::unspecified, unknown] {
             assert_eq!(core.amf.tables.connections(), [amf_id]);
-            let ids = UeIds { amf: Some(amf_id), ran: Some(5) };
+            let ids = UeIds { amf: Some(amf_id), ran };
             let indication = error_indication(ids, Some(Cause::radioNetwork(cause)), None);
             to_amf.send(indication.unwrap().encode().unwrap().into()).await.unwrap();
         }

@@ -421,9 +421,21 @@ impl Tables {
 
     /// The recipient of a message from a gNB.
     pub fn route(&self, gnb: u64, amf_id: u64, ran_id: u32) -> Route {
+        self.route_if(gnb, amf_id, |connected| connected.is_named(ran_id))
+    }
+
+    /// The recipient of a message from a gNB that has the AMF UE NGAP ID alone. The gNB knows, or
+    /// has known, the RAN UE NGAP ID of the connection.
+    pub fn route_without_ran_id(&self, gnb: u64, amf_id: u64) -> Route {
+        self.route_if(gnb, amf_id, |connected| {
+            connected.ran_id.is_some() || connected.is_in_release
+        })
+    }
+
+    fn route_if(&self, gnb: u64, amf_id: u64, is_named: impl Fn(&Connected) -> bool) -> Route {
         match self.state().connections.get(&amf_id) {
             None => Route::Unknown,
-            Some(connected) if connected.gnb == gnb && connected.is_named(ran_id) => {
+            Some(connected) if connected.gnb == gnb && is_named(connected) => {
                 let handle = connected.handle.clone();
                 if connected.is_in_release { Route::InRelease(handle) } else { Route::To(handle) }
             }
@@ -532,6 +544,9 @@ mod tests {
         assert_eq!(routed_to(&tables, 1, second, 7), Some(2));
         assert!(matches!(tables.route(2, second, 7), Route::Inconsistent));
         assert!(matches!(tables.route(1, second, 8), Route::Inconsistent));
+        assert!(matches!(tables.route_without_ran_id(1, second), Route::To(_)));
+        assert!(matches!(tables.route_without_ran_id(2, second), Route::Inconsistent));
+        assert!(matches!(tables.route_without_ran_id(1, first), Route::Unknown));
     }
 
     #[test]

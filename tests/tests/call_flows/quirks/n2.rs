@@ -1,11 +1,14 @@
 //! Quirks of gNBs on N2.
 use super::{SOON, check, with_strictness};
+use crate::n2::ue_ngap_ids;
 use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Result, bail, ensure};
 use martlet::core::Sbi;
 use martlet_interop::N2Quirk;
 use martlet_ngap::NgapPduKind as Kind;
-use martlet_ngap::ngap::{Criticality, NGAP_PDU, ProtocolIEField};
+use martlet_ngap::error_indication::error_indication;
+use martlet_ngap::inbound::UeIds;
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork, Criticality, NGAP_PDU, ProtocolIEField};
 use martlet_tests::{RawGnb, TestCore, eventually};
 use std::net::IpAddr;
 
@@ -18,6 +21,7 @@ fn n2_quirks_are_tolerated_unless_strict() {
             N2Quirk::OffloadedChecksum => Box::pin(offloaded_checksum(is_strict, core)),
             N2Quirk::PayloadProtocol => Box::pin(payload_protocol(is_strict, core)),
             N2Quirk::NodeName => Box::pin(node_name(is_strict, core)),
+            N2Quirk::AmfUeNgapIdAlone => Box::pin(amf_ue_ngap_id_alone(is_strict, core)),
         },
     );
 }
@@ -63,6 +67,23 @@ async fn node_name(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool>
     let answer = gnb.next().await?.kind();
     ensure!(answer == Kind::Successful_NGSetup, "{answer:?}");
     Ok(core.status("amf").to_string().contains("cu_cp_01"))
+}
+
+/// As OCUDU's gNB, for a downlink message of a UE that it does not have.
+async fn amf_ue_ngap_id_alone(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let core = core.insert(TestCore::start(Sbi::Local, with_strictness(is_strict)).await?);
+    let gnb = core.gnb(1).await?;
+    let mut messages = gnb.subscribe();
+    let (_ue, _) = core.ue_with_session(&gnb, 1).await?;
+    let (amf_id, _) = ue_ngap_ids(&mut messages).await?;
+    let unknown = Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID);
+    let ids = UeIds { amf: Some(amf_id), ran: None };
+    let indication = error_indication(ids, Some(unknown), None)?;
+    gnb.send_raw_ngap(1, indication.encode()?).await?;
+    tokio::time::sleep(SOON).await;
+    let counts = core.counts();
+    ensure!(counts.registered == 1, "{counts:?}");
+    Ok(counts.connected == 0)
 }
 
 /// As the kernel's SCTP, which leaves the checksum to the loopback interface: the four messages of

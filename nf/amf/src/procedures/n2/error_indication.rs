@@ -8,6 +8,7 @@ use crate::n2::{Gnb, uplink::Uplink};
 use crate::ue::Event;
 use crate::ue::tables::Route;
 use crate::{Amf, metrics};
+use martlet_interop::{N2Quirk, Quirk};
 use martlet_ngap::inbound::UeIds;
 use martlet_ngap::ngap::{Cause, NGAP_PDU, NGAPPDU};
 use martlet_ngap::{cause, ie};
@@ -29,11 +30,23 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Vec
             "ERROR INDICATION received"
         );
     }
-    if let (Some(amf_id), Some(ran_id)) = (ids.amf, ids.ran)
-        && let Route::To(handle) | Route::InRelease(handle) =
-            amf.tables.route(gnb.number, amf_id, ran_id)
-    {
+    if let Some((amf_id, Route::To(handle) | Route::InRelease(handle))) = route(amf, gnb, ids) {
         let _ = handle.sender.try_send(Event::Uplink { amf_id, message: Uplink::Error(why) });
     }
     Vec::new()
+}
+
+/// The UE that it is about. OCUDU's gNB names a UE that it does not know by the AMF UE NGAP ID
+/// alone.
+fn route(amf: &Amf, gnb: &Gnb, ids: UeIds) -> Option<(u64, Route)> {
+    let amf_id = ids.amf?;
+    let Some(ran_id) = ids.ran else {
+        let route = amf.tables.route_without_ran_id(gnb.number, amf_id);
+        if amf.config.n2.strict || !matches!(route, Route::To(_) | Route::InRelease(_)) {
+            return None;
+        }
+        N2Quirk::AmfUeNgapIdAlone.met("amf", gnb.label());
+        return Some((amf_id, route));
+    };
+    Some((amf_id, amf.tables.route(gnb.number, amf_id, ran_id)))
 }
