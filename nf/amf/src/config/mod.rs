@@ -182,7 +182,8 @@ pub struct NetworkNameConfig {
     pub full: String,
     /// Short name.
     pub short: String,
-    /// Time zone, such as `+02:00`, in quarters of an hour; omitted, none is sent.
+    /// Time zone, such as `+02:00`, in quarters of an hour, sent with the time of the machine's
+    /// clock; omitted, neither is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
 }

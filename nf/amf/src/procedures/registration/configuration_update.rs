@@ -1,5 +1,5 @@
-//! Generic UE configuration update (TS 24.501, 5.4.4; TS 23.502, 4.2.4.2): network name (no
-//! acknowledgement), a new 5G-GUTI, and changed slices or service area.
+//! Generic UE configuration update (TS 24.501, 5.4.4; TS 23.502, 4.2.4.2): network name and time,
+//! without acknowledgement, a new 5G-GUTI, and changed slices or service area.
 //!
 //! ```text
 //! AMF -> UE  CONFIGURATION UPDATE COMMAND
@@ -11,15 +11,20 @@ use crate::procedures::connection::ue_context_release;
 use crate::ue::{Due, NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
     Nas5gmmMessage, Nas5gsMessage, NasConfigurationUpdateCommand, NasConfigurationUpdateIndication,
-    NasFGsMobileIdentity, NasNetworkName, NasNetworkSlicingIndication, NasTimeZone, identifiers,
+    NasFGsMobileIdentity, NasNetworkName, NasNetworkSlicingIndication, NasTimeZone,
+    NasTimeZoneAndTime, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
+use martlet_sbi_api::common::DateTime;
 
-/// Sends the network name and time zone, if configured.
+/// Years before this one are those of a clock that was never set.
+const FIRST_YEAR: &str = "2025";
+
+/// Sends the network name, and time and time zone, if configured.
 pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
     let name = &ue.amf.config.network_name;
-    let time_zone =
-        name.quarter_hours().and_then(|quarters| NasTimeZone::from_quarter_hours(quarters).ok());
+    let quarters = name.quarter_hours();
+    let time_zone = quarters.and_then(|quarters| NasTimeZone::from_quarter_hours(quarters).ok());
     if name.full.is_empty() && name.short.is_empty() && time_zone.is_none() {
         return Ok(());
     }
@@ -33,7 +38,28 @@ pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
     if let Some(time_zone) = time_zone {
         command.set_local_time_zone(time_zone);
     }
+    if let Some(time) = quarters.and_then(|quarters| universal_time(&DateTime::now(), quarters)) {
+        command.set_universal_time_and_local_time_zone(time);
+    }
     ue.send_nas(&Nas5gsMessage::new_5gmm(command)).await
+}
+
+/// The time in UTC, with the time zone (TS 24.008, 10.5.3.9). Many UEs set their clock by it, and
+/// not by the time zone alone.
+fn universal_time(now: &str, quarters: i8) -> Option<NasTimeZoneAndTime> {
+    if now.get(..4)? < FIRST_YEAR {
+        return None;
+    }
+    // Of 2024-01-31T12:00:00Z.
+    let number = |at: usize| now.get(at..at + 2)?.parse::<u8>().ok();
+    let time = NasTimeZoneAndTime::default()
+        .with_year(number(2)?)
+        .with_month(number(5)?)
+        .with_day(number(8)?)
+        .with_hour(number(11)?)
+        .with_minute(number(14)?)
+        .with_second(number(17)?);
+    time.with_timezone_quarter_hours(quarters).ok()
 }
 
 /// Allocates a new 5G-GUTI after paging, since the old one was sent unprotected (TS 33.501,
@@ -167,4 +193,22 @@ fn command(
         command.set_service_area_list(areas);
     }
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ue_gets_the_time_in_utc_with_its_time_zone() {
+        let time = universal_time("2026-11-30T19:48:37.25Z", -14).unwrap();
+        assert_eq!((time.year(), time.month(), time.day()), (26, 11, 30));
+        assert_eq!((time.hour(), time.minute(), time.second()), (19, 48, 37));
+        assert_eq!(time.timezone_quarter_hours(), -14);
+        // Digits are swapped in each octet.
+        assert_eq!(hex::encode(&time.value[..6]), "621103918473");
+        assert!(time.is_well_formed());
+        assert!(universal_time(&DateTime::now(), 79).is_some_and(|time| time.is_well_formed()));
+        assert!(universal_time("1970-01-01T00:00:09Z", 0).is_none());
+    }
 }
