@@ -38,7 +38,7 @@ pub(crate) enum Uplink {
     ContextModified,
     /// UE CONTEXT MODIFICATION FAILURE.
     ContextNotModified(Cause),
-    /// LOCATION REPORT.
+    /// LOCATION REPORT, or LOCATION REPORTING FAILURE INDICATION, without a location.
     Location(Option<Location>),
     /// UE RADIO CAPABILITY INFO INDICATION.
     RadioCapability(Bytes),
@@ -200,6 +200,8 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
             );
             Uplink::Location(uli.as_ref().and_then(location))
         }
+        // The gNB cannot report a location (8.12.2): at once, and not after the time for a report.
+        Kind::Initiating_LocationReportingFailureIndication => Uplink::Location(None),
         Kind::Initiating_UplinkUEAssociatedNRPPaTransport => {
             extract_ngap_ies!(pdu, UplinkUEAssociatedNRPPaTransport,
                 req routing: RoutingID = RoutingID(routing) => routing,
@@ -279,6 +281,21 @@ mod tests {
         );
         let within = data.as_ptr_range();
         assert!(within.contains(&initial.nas.as_ptr()));
+    }
+
+    #[test]
+    fn a_failure_of_location_reporting_is_a_report_without_location() {
+        let pdu = build_ngap!(
+            InitiatingMessage,
+            LocationReportingFailureIndication,
+            LocationReportingFailureIndication,
+            AMF_UE_NGAP_ID(1u64),
+            RAN_UE_NGAP_ID(2u32),
+            Cause(Cause::radioNetwork(CauseRadioNetwork::unspecified)),
+        );
+        let data = Bytes::from(pdu.unwrap().encode().unwrap());
+        let received = martlet_ngap::inbound::read(&data).unwrap();
+        assert_eq!(read(&received.pdu, &data).unwrap(), Some(Uplink::Location(None)));
     }
 
     #[test]
