@@ -62,6 +62,20 @@ async fn a_periodic_registration_of_an_unknown_ue_is_followed_by_an_initial_one(
 }
 
 #[tokio::test]
+async fn an_emergency_registration_without_usim_is_rejected_at_once() {
+    let core = Core::start().await;
+    let (to_amf, mut from_amf) = core.link();
+    to_amf.send(setup("001", 1)).await.unwrap();
+    next(&mut from_amf).await;
+    // With the IMEI 490154203237518.
+    let request = hex::decode("7e00417400084b09512430325781").unwrap();
+    to_amf.send(initial(5, request)).await.unwrap();
+    let (_, nas) = downlink(&next(&mut from_amf).await);
+    assert_eq!(hex::encode(nas), "7e004405");
+    assert_eq!(next(&mut from_amf).await.kind(), Kind::Initiating_UEContextRelease);
+}
+
+#[tokio::test]
 async fn a_usim_that_is_ahead_is_resynchronised() {
     let core = Core::start().await;
     let gnb = core.gnb().await;

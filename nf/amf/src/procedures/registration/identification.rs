@@ -12,8 +12,14 @@ use martlet_nas::{
 use martlet_sbi_api::common::SupiOrSuci;
 use martlet_security::nas_5gs;
 
-/// Takes the SUCI from the request, or asks for it. A UE with a known SUPI is not asked.
+/// Takes the SUCI from the request, or asks for it. A UE with a known SUPI is not asked, and one
+/// with a PEI alone is rejected.
 pub(crate) async fn identify(ue: &mut Ue, request: &NasRegistrationRequest) -> Result<(), Stop> {
+    if is_pei(&request.fgs_mobile_identity) {
+        // A UE without USIM, for emergency services, which are not offered (5.5.1.2.6). It would
+        // answer an IDENTITY REQUEST with no identity.
+        return Err(Stop::reject(GmmCause::PeiNotAccepted));
+    }
     // A SUCI of an earlier registration may belong to another UE.
     ue.identity.suci = suci(&request.fgs_mobile_identity);
     match ue.identity.suci.is_none() && ue.identity.supi.is_none() {
@@ -41,6 +47,11 @@ pub(crate) async fn ask(ue: &mut Ue) -> Result<(), Stop> {
         Some(_) => Ok(()),
         None => Err(Stop::reject(GmmCause::UeIdentityCannotBeDerivedByTheNetwork)),
     }
+}
+
+fn is_pei(identity: &NasFGsMobileIdentity) -> bool {
+    let kind = identity.identity_type();
+    matches!(kind, Some(MobileIdentityType::Imei | MobileIdentityType::Imeisv))
 }
 
 /// The SUCI of a mobile identity in the form of TS 29.571, 5.3.2. In NAS, one that is not of an
