@@ -18,7 +18,8 @@ pub struct N2Config {
     pub streams: u16,
     /// SCTP heartbeat interval, milliseconds. A gNB that misses four in a row is lost.
     pub heartbeat_ms: u32,
-    /// Reject NGAP messages with information elements in another order than TS 38.413, 9.2, has.
+    /// Reject NGAP messages with information elements in another order than TS 38.413, 9.2, has,
+    /// and other deviations of gNBs. Each PAGING is on stream 0 then.
     pub strict: bool,
     /// Admitted gNBs. Empty admits all.
     pub allow: Vec<AllowConfig>,

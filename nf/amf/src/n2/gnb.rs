@@ -239,7 +239,12 @@ impl Gnb {
     /// Sends a message on stream 0 unless the send buffer is full, so that a gNB that does not read
     /// delays no other gNB. Returns whether the message was sent.
     pub fn try_send(&self, message: &Encoded) -> bool {
-        let sent = self.send_encoded(0, message.clone()).now_or_never();
+        self.try_send_on(0, message)
+    }
+
+    /// The same on another stream.
+    pub fn try_send_on(&self, stream: u16, message: &Encoded) -> bool {
+        let sent = self.send_encoded(stream, message.clone()).now_or_never();
         if sent.is_none() {
             metrics::dropped("gnb_send_buffer");
             if let Some(suppressed) = martlet_log_limit::line("gnb_send_buffer", self.address.ip())

@@ -1,6 +1,6 @@
 //! Idle UEs: AN release, service request, paging, and what an idle UE's timers do.
 use super::core::{Core, ue};
-use super::n2::{context_not_set_up, nas_lost};
+use super::n2::{context_not_set_up, nas_lost, next, setup};
 use crate::n2::{Area, Gnb as AtAmf, GnbSetup, Link, counted};
 use crate::served::Tai;
 use crate::ue::{Event, OperatorRequest};
@@ -260,6 +260,35 @@ async fn paging_is_repeated_and_its_failure_reported_to_the_smf() {
     // It can come all the same.
     ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+}
+
+/// TS 38.412, 7, has it on stream 0, where OAI's gNB ignores it.
+#[tokio::test]
+async fn paging_is_repeated_on_another_stream() {
+    use martlet_ngap::NgapPduKind as Kind;
+    use martlet_ngap::ngap::NGAP_PDU;
+    for strict in [false, true] {
+        let core = Core::start_with(|config| {
+            config.timers.t3513_ms = 50;
+            config.timers.paging_attempts = 3;
+            config.n2.strict = strict;
+        })
+        .await;
+        let gnb = core.gnb().await;
+        let (to_amf, mut from_amf) = core.link();
+        to_amf.send(setup("001", 1)).await.unwrap();
+        next(&mut from_amf).await;
+        let _ue = idle_with_session(&core, &gnb, manual(1)).await;
+        core.smf.downlink_data(SUPI, 1).await.unwrap();
+        core.smf.wait_for("failure 1 UE_NOT_RESPONDING").await;
+        let mut are_shared = Vec::new();
+        while let Ok((stream, data)) = from_amf.try_recv() {
+            if NGAP_PDU::decode(&data).unwrap().kind() == Kind::Initiating_Paging {
+                are_shared.push(stream != 0);
+            }
+        }
+        assert_eq!(are_shared, [false, !strict, false]);
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 //! UE -> AMF    SERVICE REQUEST or REGISTRATION REQUEST
 //! ```
 use crate::metrics::Procedure;
-use crate::n2::{Encoded, downlink};
+use crate::n2::{Encoded, Gnb, downlink};
 use crate::ue::{Event, Stop, Transfer, Ue, Work, signalling};
 use martlet_nas::Guti;
 use martlet_sbi::Problem;
@@ -68,7 +68,7 @@ async fn paged(ue: &mut Ue) -> Paged {
 async fn attempts(ue: &mut Ue) -> Option<Stop> {
     ue.identity.was_paged = true;
     for attempt in 1..=ue.amf.config.timers.paging_attempts {
-        let gnbs = page(ue);
+        let gnbs = page(ue, attempt);
         tracing::debug!(supi = ue.label(), attempt, gnbs, "paging");
         let until = Instant::now() + ue.amf.config.timers.t3513();
         match ue.next_ngap::<()>(until, Err).await {
@@ -90,13 +90,15 @@ pub(crate) fn fail_pending(ue: &mut Ue, cause: N1N2MessageTransferCause) {
 /// Sends PAGING to every gNB of the registration area that reads. Returns their number. A UE that
 /// has not confirmed its new 5G-GUTI may have the previous one, so it is paged by both (TS 24.501,
 /// 5.4.4.6 and 5.5.1.3.8 a).
-fn page(ue: &Ue) -> usize {
+///
+/// Every second attempt is on another SCTP stream than 0.
+fn page(ue: &Ue, attempt: u8) -> usize {
     let gutis = ue.identity.old_guti.iter().chain(&ue.identity.guti);
-    gutis.map(|guti| page_by(ue, guti)).max().unwrap_or(0)
+    gutis.map(|guti| page_by(ue, guti, attempt)).max().unwrap_or(0)
 }
 
 /// Pages the UE by a 5G-GUTI.
-fn page_by(ue: &Ue, guti: &Guti) -> usize {
+fn page_by(ue: &Ue, guti: &Guti, attempt: u8) -> usize {
     let area = &ue.registration.area;
     let paging = downlink::paging(guti, area, ue.registration.drx);
     let paging = match paging.and_then(|paging| Encoded::of(&paging)) {
@@ -109,7 +111,11 @@ fn page_by(ue: &Ue, guti: &Guti) -> usize {
     if martlet_nf::signalling::is_on() {
         signalling::about_ue(ue, paging.bytes());
     }
-    ue.amf.gnbs.serving(area).iter().filter(|gnb| gnb.try_send(&paging)).count()
+    // OAI's gNB ignores PAGING on stream 0, where TS 38.412, 7, has it; others ignore it elsewhere.
+    let is_on_0 = attempt % 2 == 1 || ue.amf.config.n2.strict;
+    let stream = |gnb: &Gnb| if is_on_0 { 0 } else { gnb.stream(guti.tmsi().into()) };
+    let gnbs = ue.amf.gnbs.serving(area);
+    gnbs.iter().filter(|gnb| gnb.try_send_on(stream(gnb), &paging)).count()
 }
 
 /// Rejects a transfer: in its answer, or by a failure notification if it was answered.
