@@ -177,9 +177,9 @@ fn access_end(session: &Session) -> Option<IpAddr> {
     Some(to_access?.tunnel?.peer)
 }
 
-/// Where a FAR of the uplink sends packets.
+/// Where a FAR of the uplink sends packets. The CP function is no line.
 fn core_end(far: &Far) -> Option<CoreEnd> {
-    if far.destination == Some(Interface::Access) {
+    if let Some(Interface::Access | Interface::CpFunction) = far.destination {
         return None;
     }
     match far.tunnel {
@@ -198,7 +198,10 @@ fn core_ends(session: &Session) -> Vec<(&Pdr, CoreEnd)> {
     let named = |name: &Option<Arc<[u8]>>| name.clone().map(CoreEnd::Network);
     let end = |pdr: &Pdr| match (pdr.direction(), pdr.local) {
         (Direction::Uplink, _) => end_of(&pdr.far),
-        (Direction::Downlink, Some(_)) => upf.clone().filter(|_| pdr.source != Interface::Access),
+        (Direction::Downlink, Some(_)) => {
+            let of_upf = !matches!(pdr.source, Interface::Access | Interface::CpFunction);
+            upf.clone().filter(|_| of_upf)
+        }
         (Direction::Downlink, None) => named(&pdr.network_instance),
     };
     session.pdrs.values().filter_map(|pdr| Some((pdr, end(pdr)?))).collect()

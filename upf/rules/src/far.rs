@@ -203,6 +203,12 @@ impl Far {
             let why = format!("FAR {} is to forward and has no Forwarding Parameters", self.id);
             return Err(RuleError::conditional::<ForwardingParameters>(why));
         }
+        // Data for the CP function goes into a GTP-U tunnel (5.3); nothing else leads to it.
+        let to_cp = self.destination == Some(Interface::CpFunction);
+        if self.action == Action::Forward && to_cp && self.tunnel.is_none() {
+            let why = format!("FAR {} forwards to the CP function without a tunnel", self.id);
+            return Err(RuleError::failure(FailedRuleId::Far(self.id), why));
+        }
         if self.duplicates && self.copies.is_empty() {
             let why = format!("FAR {} is to duplicate and has no Duplicating Parameters", self.id);
             return Err(RuleError::conditional::<DuplicatingParameters>(why));
@@ -247,8 +253,10 @@ fn action(id: u32, apply: ApplyAction) -> Result<Action, RuleError> {
 
 fn destination(id: u32, interface: Interface) -> Result<Interface, RuleError> {
     match interface {
-        Interface::Access | Interface::Core | Interface::SgiLan => Ok(interface),
-        Interface::CpFunction | Interface::Other(_) => {
+        Interface::Access | Interface::Core | Interface::SgiLan | Interface::CpFunction => {
+            Ok(interface)
+        }
+        Interface::Other(_) => {
             let why = format!("FAR {id} forwards to an interface that is not served here");
             Err(RuleError::failure(FailedRuleId::Far(id), why))
         }

@@ -155,7 +155,13 @@ impl Pdr {
         if pdi.application_id.is_some() && !pdi.sdf_filters.is_empty() {
             return Err(failure(self.id, "has both SDF filters and an application"));
         }
-        if let Interface::CpFunction | Interface::Other(_) = pdi.source_interface.0 {
+        // The CP function sends data to UEs in a GTP-U tunnel (TS 29.244, 5.3).
+        let is_served = match pdi.source_interface.0 {
+            Interface::Access | Interface::Core | Interface::SgiLan => true,
+            Interface::CpFunction => found.local.is_some(),
+            Interface::Other(_) => false,
+        };
+        if !is_served {
             return Err(failure(self.id, "has a source interface that is not served here"));
         }
         self.source = pdi.source_interface.0;

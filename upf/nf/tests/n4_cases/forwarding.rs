@@ -2,11 +2,11 @@
 //! redirection.
 use crate::Case;
 use crate::common::REMOTE as HOST;
-use crate::lab::{Lab, REMOTE, UE, establishment, pdu, to_gnb};
+use crate::lab::{Lab, REMOTE, UE, establishment, pdr, pdu, to_gnb};
 use martlet_gtpu::{Message as Gtpu, decode, error_indication};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
-use martlet_upf::conformance::{payload_of, udp_packet};
+use martlet_upf::conformance::{g_pdu, payload_of, udp_packet};
 use nix::cmsg_space;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg, setsockopt, sockopt};
 use std::io::IoSliceMut;
@@ -24,6 +24,7 @@ pub const CASES: &[Case] = &[
     ("packets are duplicated", duplicated),
     ("HTTP is redirected to a URL", redirected),
     ("traffic is redirected to a server", redirected_to_server),
+    ("data pass between the UE and the CP function", cp_function),
 ];
 
 fn end_markers(lab: &mut Lab) {
@@ -205,5 +206,56 @@ fn redirected_to_server(lab: &mut Lab) {
     assert_eq!(pdu(&bytes).payload[12..16], elsewhere.octets());
     let bytes = lab.passes_down(7001, REMOTE);
     assert_eq!(pdu(&bytes).payload[12..16], HOST.octets());
+    lab.delete(made);
+}
+
+/// Each session of Open5GS's SMF has two more PDRs: part of the uplink goes to the SMF in a tunnel,
+/// and packets of the SMF's tunnel go to the UE.
+fn cp_function(lab: &mut Lab) {
+    let choose = |choose_id| Some(FTeid::Choose { ipv4: true, ipv6: true, choose_id });
+    let rule = |id, far, pdi| CreatePdr {
+        precedence: Precedence(100),
+        far_id: Some(FarId(far)),
+        ..pdr(id, pdi, Some(OuterHeaderRemoval { description: 0 }))
+    };
+    let flow = "permit out 17 from any 7001 to assigned";
+    let filter = SdfFilter { flow_description: Some(flow.into()), ..Default::default() };
+    let to_cp = Pdi {
+        local_fteid: choose(Some(5)),
+        sdf_filters: vec![filter],
+        ..Pdi::of(Interface::Access)
+    };
+    let from_cp = Pdi { local_fteid: choose(None), ..Pdi::of(Interface::CpFunction) };
+    let parameters = ForwardingParameters {
+        destination_interface: DestinationInterface(Interface::CpFunction),
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(0x1111, GNB)),
+        ..Default::default()
+    };
+    let mut request = establishment();
+    request.create_pdrs[0].pdi.local_fteid = choose(Some(5));
+    request.create_pdrs.extend([rule(3, 3, to_cp), rule(4, 2, from_cp)]);
+    request.create_fars.push(CreateFar {
+        far_id: FarId(3),
+        apply_action: ApplyAction::FORW,
+        forwarding_parameters: Some(parameters),
+        ..Default::default()
+    });
+    let answer = lab.try_establish(request);
+    let made = Lab::made(&answer);
+    lab.accepted(made, to_gnb(REMOTE));
+    let of_cp = answer.created_pdrs.iter().find(|created| created.pdr_id == PdrId(4));
+    let Some(FTeid::Given { teid, .. }) = of_cp.and_then(|created| created.local_fteid) else {
+        panic!("{answer:?}")
+    };
+    assert_ne!(teid, made.teid);
+    lab.up(made, 7001, b"to the SMF");
+    let bytes = lab.at_gnb().expect("a G-PDU to the CP function");
+    assert_eq!(pdu(&bytes).teid, 0x1111);
+    assert_eq!(payload_of(pdu(&bytes).payload), Some(&b"to the SMF"[..]));
+    lab.passes_up(made, 7000);
+    lab.gtpu(&g_pdu(teid, None, &udp_packet((HOST, 7000), (UE, 9000), b"of the SMF")));
+    let bytes = lab.at_gnb().expect("a G-PDU of the CP function");
+    assert_eq!(pdu(&bytes).teid, REMOTE);
+    assert_eq!(payload_of(pdu(&bytes).payload), Some(&b"of the SMF"[..]));
     lab.delete(made);
 }

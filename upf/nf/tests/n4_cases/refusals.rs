@@ -96,9 +96,22 @@ pub const CASES: &[Case] = &[
     }),
     ("a source interface that is not served", |lab| {
         let change = |r: &mut SessionEstablishmentRequest| {
-            r.create_pdrs[0].pdi.source_interface = SourceInterface(Interface::CpFunction);
+            r.create_pdrs[0].pdi.source_interface = SourceInterface(Interface::Other(4));
         };
         failed(lab, change, FailedRuleId::Pdr(1))
+    }),
+    ("data of the CP function outside a tunnel", |lab| {
+        let change = |r: &mut SessionEstablishmentRequest| {
+            r.create_pdrs[1].pdi.source_interface = SourceInterface(Interface::CpFunction);
+        };
+        failed(lab, change, FailedRuleId::Pdr(2))
+    }),
+    ("data for the CP function outside a tunnel", |lab| {
+        let change = |r: &mut SessionEstablishmentRequest| {
+            let to = r.create_fars[0].forwarding_parameters.as_mut().expect("parameters");
+            to.destination_interface = DestinationInterface(Interface::CpFunction);
+        };
+        failed(lab, change, FailedRuleId::Far(1))
     }),
     ("an F-TEID at an address that is not the UPF's", |lab| {
         let fteid = FTeid::Given { teid: 5, ipv4: Some([192, 0, 2, 1].into()), ipv6: None };
