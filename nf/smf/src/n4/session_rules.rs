@@ -413,15 +413,22 @@ pub fn update_flows(change: &FlowsChange<'_>) -> Option<SessionModificationReque
     };
     let (old, new) = (pdrs(change.before), pdrs(change.now));
     let mut request = SessionModificationRequest {
-        // A changed PDR is removed and created again.
         remove_pdrs: old
             .iter()
-            .filter(|pdr| !new.contains(pdr))
-            .map(|p| RemovePdr { pdr_id: p.pdr_id })
+            .filter(|pdr| new.iter().all(|now| now.pdr_id != pdr.pdr_id))
+            .map(|pdr| RemovePdr { pdr_id: pdr.pdr_id })
             .collect(),
-        create_pdrs: new.into_iter().filter(|pdr| !old.contains(pdr)).collect(),
         ..Default::default()
     };
+    // The order in which a UPF carries out the parts of a request is its own: several create PDRs
+    // first and remove afterwards. So no PDR is removed and created in one request.
+    for pdr in new {
+        match old.iter().find(|before| before.pdr_id == pdr.pdr_id) {
+            None => request.create_pdrs.push(pdr),
+            Some(before) if *before != pdr => request.update_pdrs.push(update_pdr(pdr)),
+            Some(_) => {}
+        }
+    }
     let of = |flows: &[Flow], qfi| flows.iter().find(|flow| flow.qfi == qfi).map(flow_qer);
     for flow in change.before.iter().filter(|flow| of(change.now, flow.qfi).is_none()) {
         request.remove_qers.push(RemoveQer { qer_id: QerId(flow_qer_id(flow.qfi)) });
@@ -456,6 +463,20 @@ pub fn update_flows(change: &FlowsChange<'_>) -> Option<SessionModificationReque
         });
     }
     (request != SessionModificationRequest::default()).then_some(request)
+}
+
+/// Replaces everything in a PDR.
+fn update_pdr(pdr: CreatePdr) -> UpdatePdr {
+    UpdatePdr {
+        pdr_id: pdr.pdr_id,
+        outer_header_removal: pdr.outer_header_removal,
+        precedence: Some(pdr.precedence),
+        pdi: Some(pdr.pdi),
+        far_id: pdr.far_id,
+        urr_ids: pdr.urr_ids,
+        qer_ids: pdr.qer_ids,
+        ..Default::default()
+    }
 }
 
 /// Forwards the downlink to the gNB, buffered packets first.
@@ -527,4 +548,78 @@ pub fn query_usage(urrs: impl Iterator<Item = UrrId>) -> SessionModificationRequ
 /// Deletes the N4 session.
 pub fn deletion() -> SessionDeletionRequest {
     SessionDeletionRequest {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qos_flows::{PolicyRules, bind};
+    use martlet_sbi_api::common::{Arp, PreemptionCapability, PreemptionVulnerability};
+
+    fn flows(before: &[Flow], decision: String) -> Vec<Flow> {
+        let arp = Arp {
+            priority_level: 8,
+            preempt_cap: PreemptionCapability::NotPreempt,
+            preempt_vuln: PreemptionVulnerability::NotPreemptable,
+        };
+        let mut rules = PolicyRules::default();
+        rules.merge(&serde_json::from_str(&decision).unwrap());
+        bind(before, &rules, &arp)
+    }
+
+    /// Two PCC rules of one QoS flow; the first one is about a port.
+    fn decision(port: u16) -> String {
+        let rule = |port: u16| {
+            let flow = format!("permit out 17 from any {port} to assigned");
+            serde_json::json!({
+                "pccRuleId": "rule", "refQosData": ["voice"],
+                "flowInfos": [{"flowDescription": flow}],
+            })
+        };
+        serde_json::json!({
+            "pccRules": {"a": rule(port), "b": rule(80)},
+            "qosDecs": {"voice": {"qosId": "voice", "5qi": 7}},
+        })
+        .to_string()
+    }
+
+    /// The UPFs of Open5GS and eUPF remove PDRs after they have created others: a PDR that was
+    /// removed and created in one request was gone.
+    #[test]
+    fn a_changed_pdr_is_updated_and_no_pdr_is_removed_and_created() {
+        let before = flows(&[], decision(5000));
+        let now = flows(&before, decision(6000));
+        let change = |before: &[Flow], now: &[Flow]| {
+            update_flows(&FlowsChange {
+                traffic: SessionTraffic {
+                    kind: &PduSessionType::Ipv4,
+                    ue: Addresses { ipv4: Some([10, 45, 0, 2].into()), prefix: None },
+                    dnn: "internet",
+                    framed_routes: &[],
+                },
+                tunnel: (5, IpAddr::from([127, 0, 0, 8])),
+                before,
+                now,
+                groups: &[],
+                ambr: None,
+            })
+        };
+        assert_eq!(change(&before, &before), None);
+        let request = change(&before, &now).unwrap();
+        assert_eq!((&request.create_pdrs, &request.remove_pdrs), (&vec![], &vec![]));
+        let [uplink, downlink] = &request.update_pdrs[..] else { panic!("{request:?}") };
+        for (pdr, direction) in [(uplink, UPLINK), (downlink, DOWNLINK)] {
+            let rule = before[0].rules.iter().find(|r| r.filters[0].description.contains("5000"));
+            assert_eq!(pdr.pdr_id, PdrId(flow_pdr_id(rule.unwrap().id, direction)));
+            let filter = &pdr.pdi.as_ref().unwrap().sdf_filters[0];
+            assert!(filter.flow_description.as_ref().unwrap().contains("6000"), "{filter:?}");
+            assert_eq!(pdr.qer_ids[0], QerId(flow_qer_id(before[0].qfi)));
+        }
+        assert_eq!(uplink.outer_header_removal, Some(OuterHeaderRemoval { description: 0 }));
+        assert_eq!(downlink.outer_header_removal, None);
+        let removed = change(&before, &[]).unwrap();
+        assert_eq!((removed.remove_pdrs.len(), removed.update_pdrs.len()), (4, 0));
+        let created = change(&[], &before).unwrap();
+        assert_eq!((created.create_pdrs.len(), created.update_pdrs.len()), (4, 0));
+    }
 }
