@@ -162,8 +162,9 @@ impl<'a> Leasing<'a> {
     fn network(&self, pdr: u16, instance: Option<&NetworkInstance>) -> Result<usize, RuleError> {
         let pools = &self.settings.pools;
         let found = match instance {
-            Some(name) => {
-                pools.iter().position(|(dnn, _)| dnn.as_bytes().eq_ignore_ascii_case(&name.0))
+            Some(instance) => {
+                let name = instance.name();
+                pools.iter().position(|(dnn, _)| dnn.as_bytes().eq_ignore_ascii_case(&name))
             }
             None => (pools.len() == 1).then_some(0),
         };

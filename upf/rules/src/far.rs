@@ -102,8 +102,8 @@ impl Far {
             Far { bar: ie.bar_id.map(|bar| bar.0), ..Far::new(id, action(id, ie.apply_action)?) };
         if let Some(parameters) = &ie.forwarding_parameters {
             far.destination = Some(destination(id, parameters.destination_interface.0)?);
-            far.network_instance =
-                parameters.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
+            let instance = parameters.network_instance.as_ref();
+            far.network_instance = instance.map(|instance| shared((&*instance.name()).into()));
             if let Some(header) = &parameters.outer_header_creation {
                 far.set_outer_header(header)?;
             }
@@ -136,8 +136,8 @@ impl Far {
             if let Some(interface) = parameters.destination_interface {
                 self.destination = Some(destination(self.id, interface.0)?);
             }
-            if let Some(name) = &parameters.network_instance {
-                self.network_instance = Some(shared(name.0.as_slice().into()));
+            if let Some(instance) = &parameters.network_instance {
+                self.network_instance = Some(shared((&*instance.name()).into()));
             }
             if let Some(header) = parameters.outer_header_creation {
                 self.set_outer_header(&header)?;

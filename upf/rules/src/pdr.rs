@@ -168,7 +168,7 @@ impl Pdr {
         self.local = found.local;
         self.application = found.application;
         self.network_instance =
-            pdi.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
+            pdi.network_instance.as_ref().map(|instance| shared((&*instance.name()).into()));
         self.ue.clear();
         for address in pdi.ue_ip_addresses.iter().filter(|ie| !ie.choose_ipv4 && !ie.choose_ipv6) {
             self.ue.extend(ue_addresses(self.id, address)?);
@@ -219,8 +219,8 @@ impl Pdr {
     /// An invalid address.
     pub fn follow(&mut self, endpoint: &Endpoint) -> Result<(), RuleError> {
         self.local = endpoint.local.or(self.local);
-        if let Some(name) = &endpoint.network_instance {
-            self.network_instance = Some(shared(name.0.as_slice().into()));
+        if let Some(instance) = &endpoint.network_instance {
+            self.network_instance = Some(shared((&*instance.name()).into()));
         }
         let mut ue = Vec::new();
         for address in &endpoint.ue {

@@ -147,3 +147,13 @@ fn no_addresses_are_allocated_for_a_dnn_of_the_smf() {
     );
     assert_eq!(smf.n4.counts(), (0, 1));
 }
+
+#[test]
+fn the_network_of_an_address_may_be_written_in_labels() {
+    let mut smf = giving();
+    let mut request = choosing(1, false);
+    for pdr in &mut request.create_pdrs {
+        pdr.pdi.network_instance = Some(NetworkInstance::in_labels("internet"));
+    }
+    assert_eq!(establish(&mut smf, request).cause, Cause::ACCEPTED);
+}

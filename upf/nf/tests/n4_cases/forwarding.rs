@@ -21,6 +21,7 @@ pub const CASES: &[Case] = &[
     ("an Error Indication is reported", error_indicated),
     ("the outer header is marked", marked),
     ("a forwarding policy leads to its network instance", policy),
+    ("a network instance is known as text and in labels", labels),
     ("packets are duplicated", duplicated),
     ("HTTP is redirected to a URL", redirected),
     ("traffic is redirected to a server", redirected_to_server),
@@ -127,6 +128,18 @@ fn policy(lab: &mut Lab) {
     lab.accepted(made, update("edge"));
     assert!(lab.reaches_edge(made));
     lab.delete(made);
+}
+
+/// free5GC's SMF and those for UPG-VPP write the name in labels, as in a DNN.
+fn labels(lab: &mut Lab) {
+    for instance in [NetworkInstance::new("edge"), NetworkInstance::in_labels("edge")] {
+        let mut request = establishment();
+        let parameters = request.create_fars[0].forwarding_parameters.as_mut().expect("parameters");
+        parameters.network_instance = Some(instance);
+        let made = lab.establish(request);
+        assert!(lab.reaches_edge(made));
+        lab.delete(made);
+    }
 }
 
 fn duplicated(lab: &mut Lab) {

@@ -1,5 +1,6 @@
 //! Elements that are one number.
 use crate::{DecodeError, IeValue};
+use std::borrow::Cow;
 
 macro_rules! number {
     ($($(#[$meta:meta])* $name:ident = $type:literal: $int:ty;)*) => {$(
@@ -137,7 +138,7 @@ macro_rules! text {
             /// From text.
             pub fn new(text: &str) -> Self { $name(text.as_bytes().to_vec()) }
             /// As text; invalid UTF-8 is replaced.
-            pub fn text(&self) -> std::borrow::Cow<'_, str> { String::from_utf8_lossy(&self.0) }
+            pub fn text(&self) -> Cow<'_, str> { String::from_utf8_lossy(&self.0) }
         }
         impl IeValue for $name {
             const TYPE: u16 = $type;
@@ -159,4 +160,53 @@ text! {
     ActivatePredefinedRules = 106;
     /// Predefined rules that no longer apply (8.2.73).
     DeactivatePredefinedRules = 107;
+}
+
+impl NetworkInstance {
+    /// From text, in labels: each after its length, as in a DNN (TS 23.003, 9.1).
+    pub fn in_labels(text: &str) -> Self {
+        let mut value = Vec::with_capacity(text.len() + 1);
+        for label in text.split('.') {
+            let label = label.as_bytes().get(..63).unwrap_or(label.as_bytes());
+            value.push(label.len() as u8);
+            value.extend(label);
+        }
+        NetworkInstance(value)
+    }
+
+    /// The name, which is the same as text and in labels.
+    pub fn name(&self) -> Cow<'_, [u8]> {
+        let mut labels: Vec<&[u8]> = Vec::new();
+        let mut rest = self.0.as_slice();
+        while let Some((length, after)) = rest.split_first() {
+            match after.split_at_checked(usize::from(*length)) {
+                Some((label, after)) if (1..=63).contains(length) => {
+                    labels.push(label);
+                    rest = after;
+                }
+                _ => return Cow::Borrowed(&self.0),
+            }
+        }
+        Cow::Owned(labels.join(&b'.'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_instance_has_one_name_as_text_and_in_labels() {
+        for text in ["internet", "ims.mnc001.mcc001.gprs", "a"] {
+            let labels = NetworkInstance::in_labels(text);
+            assert_eq!(labels.0.len(), text.len() + 1);
+            assert_eq!(labels.name(), text.as_bytes());
+            assert_eq!(NetworkInstance::new(text).name(), text.as_bytes());
+        }
+        // As Open5GS, free5GC and UPG-VPP write it.
+        assert_eq!(NetworkInstance(b"\x08internet".to_vec()).name(), &b"internet"[..]);
+        for text in [&b"\x08inter"[..], b"\x00", b"\x08internet\x00", b"access.oai.org"] {
+            assert_eq!(NetworkInstance(text.to_vec()).name(), text);
+        }
+    }
 }
