@@ -96,6 +96,8 @@ class Function(InPlace):
     def __init__(self, its_testbed, found):
         super().__init__(its_testbed, found)
         self.core = f"sbi: {{ external: [{self.function}] }}\n"
+        if self.function == "upf":
+            self.core += "smf: { upfs: [{ n4: 127.0.0.8:8805, network_instances: labels }] }\n"
 
     def version(self):
         done = subprocess.run(

@@ -16,7 +16,7 @@ pub use charging::{ChargingConfig, ChargingMode, OnFailure};
 pub use data_networks::DnnConfig;
 pub use set::SetConfig;
 pub use slices::{LimitConfig, SliceConfig};
-pub use upfs::{BranchingConfig, N4Config, UpfConfig};
+pub use upfs::{BranchingConfig, N4Config, NetworkInstanceEncoding, UpfConfig};
 
 /// The section `smf` of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

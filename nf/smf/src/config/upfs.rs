@@ -24,6 +24,26 @@ pub struct UpfConfig {
     /// it keeps the UPF as its anchor, behind an intermediate UPF (TS 23.502, 4.9.1).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service_area: Vec<u32>,
+    /// How it reads the names of data networks in rules.
+    #[serde(default, skip_serializing_if = "NetworkInstanceEncoding::is_text")]
+    pub network_instances: NetworkInstanceEncoding,
+}
+
+/// The encoding of a network instance (TS 29.244, 8.2.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkInstanceEncoding {
+    /// The name of the data network.
+    #[default]
+    Text,
+    /// Labels, each after its length, as in a DNN (TS 23.003, 9.1).
+    Labels,
+}
+
+impl NetworkInstanceEncoding {
+    fn is_text(&self) -> bool {
+        *self == NetworkInstanceEncoding::Text
+    }
 }
 
 impl UpfConfig {
@@ -35,6 +55,7 @@ impl UpfConfig {
             slices: Vec::new(),
             tacs: Vec::new(),
             service_area: Vec::new(),
+            network_instances: NetworkInstanceEncoding::Text,
         }
     }
 }

@@ -3,6 +3,7 @@ mod association;
 mod forwarding_rules;
 mod incoming_requests;
 mod load;
+mod network_instances;
 mod pending_deletion;
 mod session_rules;
 pub(crate) mod signalling;
@@ -303,7 +304,8 @@ impl N4 {
         seid: Option<u64>,
         message: impl Into<Message>,
     ) -> Result<Message, N4Error> {
-        let message = message.into();
+        let mut message = message.into();
+        self.encode_network_instances(upf, &mut message);
         let span = trace::Active::request(format!("n4 {}", message.name()), upf);
         let (sender, receiver) = oneshot::channel();
         let bytes = {
