@@ -14,5 +14,15 @@ quirks! {
                        rejected with the cause Conditional IE missing",
             refused_by: "upf.n4.strict",
         },
+        /// An SDF filter with the name of a protocol.
+        ProtocolName {
+            name: "protocol_name",
+            deviation: "an SDF filter with the name of a protocol, such as udp, not its number",
+            clause: "TS 29.244, 8.2.5; RFC 6733, 4.3.1",
+            vendors: "pfcpsim; Open5GS's SMF, which passes on what its PCF has",
+            handling: "as the number; refused: the request is rejected with the cause Rule \
+                       creation/modification Failure",
+            refused_by: "upf.n4.strict",
+        },
     }
 }

@@ -2,6 +2,7 @@
 use super::advertisement::is_advertised;
 use super::by_peer::cp_address;
 use super::context::Context;
+use super::filters;
 use super::headers;
 use super::peers::introduce;
 use super::rejection::Rejection;
@@ -98,6 +99,7 @@ impl N4 {
         let outcome = rules::create(&mut session, &(&request).into(), &mut choice)
             .and_then(|created| session.resolve(&self.settings.rules).map(|()| created))
             .and_then(|created| headers::check(&session, &self.settings).map(|()| created))
+            .and_then(|created| filters::check(&session, &self.settings).map(|()| created))
             .map_err(Rejection::from)
             .and_then(|created| {
                 introduce(&mut self.known_peers, &session, self.datapath.as_mut());

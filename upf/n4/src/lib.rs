@@ -11,6 +11,7 @@ mod deadlines;
 mod deletion;
 mod dns;
 mod establishment;
+mod filters;
 mod graceful_release;
 mod headers;
 mod heartbeat;

@@ -2,6 +2,7 @@
 use super::advertisement::is_advertised;
 use super::by_peer::cp_address;
 use super::establishment::rejected;
+use super::filters;
 use super::headers;
 use super::peers::introduce;
 use super::rejection::Rejection;
@@ -126,6 +127,7 @@ impl N4 {
         let outcome = rules::modify(&mut session, &request, &mut choice)
             .and_then(|updated| session.resolve(&self.settings.rules).map(|()| updated))
             .and_then(|updated| headers::check(&session, &self.settings).map(|()| updated))
+            .and_then(|updated| filters::check(&session, &self.settings).map(|()| updated))
             .map_err(Rejection::from);
         let mut updated = match outcome {
             Ok(updated) => updated,

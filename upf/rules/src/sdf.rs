@@ -5,6 +5,10 @@ use martlet_pfcp::ie::SdfFilter;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
+/// Protocols that some CP functions write by name. RFC 6733 has `ip` and numbers alone.
+const NAMES: [(&str, u8); 6] =
+    [("icmp", 1), ("tcp", 6), ("udp", 17), ("esp", 50), ("ipv6-icmp", 58), ("sctp", 132)];
+
 /// Port ranges of one side of a rule.
 const MAX_PORTS: usize = 16;
 
@@ -90,8 +94,24 @@ impl SdfRule {
     /// Parses the IE. A filter with an ID only refers to the filter with that ID in the session,
     /// which the caller looks up.
     pub fn of(filter: &SdfFilter) -> Result<SdfRule, SdfRuleError> {
+        Self::read(filter, false)
+    }
+
+    /// The same for a filter that may have the name of a protocol
+    /// ([`names_protocol`](Self::names_protocol)).
+    pub fn tolerant(filter: &SdfFilter) -> Result<SdfRule, SdfRuleError> {
+        Self::read(filter, true)
+    }
+
+    /// Whether a filter has the name of a protocol in place of its number, such as `udp`.
+    pub fn names_protocol(filter: &SdfFilter) -> bool {
+        let text = filter.flow_description.as_deref().unwrap_or_default();
+        text.split_whitespace().nth(2).is_some_and(|word| number_of(word).is_some())
+    }
+
+    fn read(filter: &SdfFilter, takes_names: bool) -> Result<SdfRule, SdfRuleError> {
         let mut rule = match &filter.flow_description {
-            Some(text) => parse(text)?,
+            Some(text) => parse(text, takes_names)?,
             None => SdfRule::default(),
         };
         rule.traffic_class = filter.tos_traffic_class;
@@ -150,7 +170,12 @@ impl Network {
     }
 }
 
-fn parse(text: &str) -> Result<SdfRule, SdfRuleError> {
+/// The number of a protocol in [`NAMES`].
+fn number_of(word: &str) -> Option<u8> {
+    NAMES.iter().find(|(name, _)| *name == word).map(|(_, number)| *number)
+}
+
+fn parse(text: &str, takes_names: bool) -> Result<SdfRule, SdfRuleError> {
     let wrong = |fault| SdfRuleError { text: text.chars().take(200).collect(), fault };
     let mut words = text.split_whitespace().peekable();
     let mut next = || words.next();
@@ -162,7 +187,11 @@ fn parse(text: &str) -> Result<SdfRule, SdfRuleError> {
     }
     let protocol = match next() {
         Some("ip") => None,
-        Some(number) => Some(number.parse().map_err(|_| wrong(SdfFault::UnknownProtocol))?),
+        Some(word) => {
+            let named = number_of(word).filter(|_| takes_names);
+            let number = named.or_else(|| word.parse().ok());
+            Some(number.ok_or(wrong(SdfFault::UnknownProtocol))?)
+        }
         None => return Err(wrong(SdfFault::NoProtocol)),
     };
     if next() != Some("from") {
@@ -304,6 +333,26 @@ mod tests {
         ] {
             assert_eq!(rule(text).unwrap_err().fault.to_string(), why, "{text}");
         }
+    }
+
+    /// As pfcpsim and operators of Open5GS write them.
+    #[test]
+    fn a_protocol_may_be_named_where_that_is_tolerated() {
+        let filter =
+            |text: &str| SdfFilter { flow_description: Some(text.into()), ..SdfFilter::default() };
+        for (named, numbered) in [
+            (
+                "permit out udp from 10.0.0.0/8 to assigned 80-88",
+                "permit out 17 from 10.0.0.0/8 to assigned 80-88",
+            ),
+            ("permit out icmp from any to assigned", "permit out 1 from any to assigned"),
+        ] {
+            assert_eq!(SdfRule::tolerant(&filter(named)), rule(numbered));
+            assert!(SdfRule::names_protocol(&filter(named)) && rule(named).is_err());
+            assert!(!SdfRule::names_protocol(&filter(numbered)));
+        }
+        assert!(SdfRule::tolerant(&filter("permit out egp from any to assigned")).is_err());
+        assert!(!SdfRule::names_protocol(&filter("permit out ip from any to assigned")));
     }
 
     proptest! {

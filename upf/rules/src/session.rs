@@ -288,7 +288,7 @@ impl Session {
                     })?,
                     _ => filter,
                 };
-                pdr.rules.push(SdfRule::of(filter).map_err(|error| {
+                pdr.rules.push(SdfRule::tolerant(filter).map_err(|error| {
                     RuleError::incorrect::<SdfFilter>(FailedRuleId::Pdr(id), error.to_string())
                 })?);
             }

@@ -4,7 +4,7 @@ use crate::security::attack_n4::{NEIGHBOUR, Neighbour, claim_of};
 use anyhow::{Result, bail, ensure};
 use martlet::core::Sbi;
 use martlet_interop::N4Quirk;
-use martlet_pfcp::ie::{Cause, DestinationInterface};
+use martlet_pfcp::ie::{ApplyAction, Cause, DestinationInterface, SdfFilter};
 use martlet_pfcp::{Message, Packet as Pfcp};
 use martlet_tests::TestCore;
 use std::net::Ipv4Addr;
@@ -15,12 +15,13 @@ fn n4_quirks_are_tolerated_unless_strict() {
         |_| "upf",
         |quirk, is_strict, core| match quirk {
             N4Quirk::ForwardWithoutHeader => Box::pin(forward_without_header(is_strict, core)),
+            N4Quirk::ProtocolName => Box::pin(protocol_name(is_strict, core)),
         },
     );
 }
 
-/// As free5GC's SMF before the gNB has named its tunnel.
-async fn forward_without_header(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+/// An associated SMF beside the core's.
+async fn other_smf(is_strict: bool, core: &mut Option<TestCore>) -> Result<Neighbour> {
     let core = core.insert(
         TestCore::start(Sbi::Local, |config| {
             crate::n4::malformed::allow_all(config);
@@ -31,6 +32,12 @@ async fn forward_without_header(is_strict: bool, core: &mut Option<TestCore>) ->
     ensure!(core.counts().user_planes == 0);
     let smf = Neighbour::open().await?;
     ensure!(smf.associate(1, NEIGHBOUR).await? == Some(Cause::ACCEPTED));
+    Ok(smf)
+}
+
+/// As free5GC's SMF before the gNB has named its tunnel.
+async fn forward_without_header(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let smf = other_smf(is_strict, core).await?;
     let mut request = claim_of(Ipv4Addr::new(10, 99, 0, 7));
     for parameters in request.create_fars.iter_mut().flat_map(|far| &mut far.forwarding_parameters)
     {
@@ -46,6 +53,30 @@ async fn forward_without_header(is_strict: bool, core: &mut Option<TestCore>) ->
     match answer.cause {
         Cause::ACCEPTED => Ok(true),
         Cause::CONDITIONAL_IE_MISSING => Ok(false),
+        other => bail!("{other:?}"),
+    }
+}
+
+/// As pfcpsim asks for the traffic of an application.
+async fn protocol_name(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let smf = other_smf(is_strict, core).await?;
+    let mut request = claim_of(Ipv4Addr::new(10, 99, 0, 7));
+    request.create_pdrs[0].pdi.sdf_filters = vec![SdfFilter {
+        flow_description: Some("permit out udp from 10.0.0.0/8 to assigned 80-88".into()),
+        filter_id: Some(1),
+        ..SdfFilter::default()
+    }];
+    for far in &mut request.create_fars {
+        (far.apply_action, far.forwarding_parameters) = (ApplyAction::DROP, None);
+    }
+    let Some(Message::SessionEstablishmentResponse(answer)) =
+        smf.request(Pfcp::session(0, 2, request)).await?
+    else {
+        bail!("no answer of the UPF")
+    };
+    match answer.cause {
+        Cause::ACCEPTED => Ok(true),
+        Cause::RULE_CREATION_FAILURE => Ok(false),
         other => bail!("{other:?}"),
     }
 }
