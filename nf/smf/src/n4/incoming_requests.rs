@@ -1,11 +1,12 @@
 //! Requests that reach the SMF's N4 port, and their responses (TS 29.244, 6.2 and 7.6).
-use super::{N4, SessionLayer};
+use super::{N4, N4Error, SessionLayer};
 use crate::metrics;
 use martlet_pfcp::ie::{Cause, OffendingIe, RecoveryTimeStamp};
 use martlet_pfcp::transaction::Seen;
 use martlet_pfcp::{
     AssociationSetupResponse, AssociationUpdateResponse, DecodeError, Header, HeartbeatResponse,
-    Message, NodeReportResponse, Packet, SessionReportRequest, SessionReportResponse, is_request,
+    IeValue, Message, NodeReportResponse, Packet, SessionReportRequest, SessionReportResponse,
+    elements, is_request,
 };
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -90,7 +91,7 @@ impl N4 {
                         "invalid N4 response"
                     );
                 }
-                return;
+                return self.malformed_response(from, bytes, sequence, &error);
             }
         };
         let (waiting, was_late) = {
@@ -109,7 +110,7 @@ impl N4 {
         match waiting {
             // The procedure that sent the request may have been cancelled.
             Some(waiting) => {
-                if let Err(message) = waiting.send(packet.message) {
+                if let Err(Ok(message)) = waiting.send(Ok(packet.message)) {
                     self.late_response(from, &message);
                 }
             }
@@ -119,6 +120,35 @@ impl N4 {
                     self.late_response(from, &packet.message);
                 }
             }
+        }
+    }
+
+    /// A response whose elements are wrong or missing: its request has failed, and is not sent
+    /// again (TS 29.244, 7.6.5 to 7.6.7). The rejections of Open5GS's UPF have no Node ID.
+    fn malformed_response(
+        &self,
+        from: SocketAddr,
+        bytes: &[u8],
+        sequence: u32,
+        error: &DecodeError,
+    ) {
+        // Bytes that are no message are dropped (7.6.2).
+        if error.cause().is_none() {
+            return;
+        }
+        let waiting = {
+            let mut tables = self.tables();
+            match tables.requests.answered(from, sequence) {
+                true => tables.waiting.remove(&sequence),
+                false => None,
+            }
+        };
+        let failed = match cause_in(bytes).filter(|cause| !cause.is_accepted()) {
+            Some(cause) => N4Error::Rejected(cause.0),
+            None => N4Error::Unexpected("a malformed response"),
+        };
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(Err(failed));
         }
     }
 
@@ -263,5 +293,52 @@ impl N4 {
             },
             _ => return None,
         })
+    }
+}
+
+/// The cause in a message.
+fn cause_in(bytes: &[u8]) -> Option<Cause> {
+    let (_, body) = Header::decode(bytes).ok()?;
+    let elements = elements(body, 0, 0).ok()?;
+    let cause = elements.iter().find(|ie| ie.kind == Cause::TYPE)?;
+    Cause::decode(cause.value, 0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{SmfConfig, UpfConfig};
+    use crate::n4::deletion;
+    use tokio::net::UdpSocket;
+
+    /// What a request fails with, to which the UPF responds with these elements.
+    async fn failure(message_type: u8, elements: &[u8]) -> N4Error {
+        let upf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = upf.local_addr().unwrap();
+        let mut config = SmfConfig { upfs: vec![UpfConfig::at(address)], ..SmfConfig::default() };
+        (config.n4.bind, config.n4.port) = (address.ip(), 0);
+        let n4 = N4::open(&config, None, false).await.unwrap();
+        let respond = async {
+            let mut buffer = [0; 512];
+            let (length, _) = upf.recv_from(&mut buffer).await.unwrap();
+            let sequence = Header::decode(&buffer[..length]).unwrap().0.sequence;
+            let header = Header { message_type, seid: Some(1), sequence, priority: None };
+            n4.response_received(address, &header.encode(|out| out.extend(elements)), sequence);
+        };
+        let (answer, ()) = tokio::join!(n4.request(address, Some(7), deletion()), respond);
+        assert!(n4.tables().requests.is_empty());
+        answer.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn a_malformed_response_fails_its_request_at_once() {
+        // A Session Establishment Response of Open5GS's UPF: cause 73, and no Node ID.
+        let error = failure(51, &[0, 19, 0, 1, 73]).await;
+        assert!(matches!(error, N4Error::Rejected(73)), "{error}");
+        // One without a cause; one with an empty cause.
+        for elements in [&[][..], &[0, 19, 0, 0]] {
+            let error = failure(55, elements).await;
+            assert!(matches!(error, N4Error::Unexpected(_)), "{error}");
+        }
     }
 }

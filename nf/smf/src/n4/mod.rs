@@ -106,7 +106,7 @@ pub struct UpfCriteria<'a> {
 struct Tables {
     requests: Requests,
     answers: Answers,
-    waiting: HashMap<u32, oneshot::Sender<Message>>,
+    waiting: HashMap<u32, oneshot::Sender<Result<Message, N4Error>>>,
     /// Requests that timed out, the newest first.
     timed_out: VecDeque<(SocketAddr, u32)>,
     deletions: Vec<PendingDeletion>,
@@ -297,7 +297,7 @@ impl N4 {
     /// Sends a request, with retransmissions, and waits for its response.
     ///
     /// # Errors
-    /// The UPF does not respond, or too many requests are pending.
+    /// The UPF does not respond, its response is malformed, or too many requests are pending.
     pub async fn request(
         &self,
         upf: SocketAddr,
@@ -318,8 +318,12 @@ impl N4 {
         };
         self.request_sent.notify_one();
         self.send(upf, &bytes).await;
-        let answer = receiver.await.map_err(|_| N4Error::Timeout(upf));
-        span.ended(answer.as_ref().map(|_| ()).map_err(|_| "timeout"));
+        let answer = receiver.await.unwrap_or(Err(N4Error::Timeout(upf)));
+        let outcome = answer.as_ref().map(|_| ());
+        span.ended(outcome.map_err(|error| match error {
+            N4Error::Timeout(_) => "timeout",
+            _ => "malformed",
+        }));
         answer
     }
 

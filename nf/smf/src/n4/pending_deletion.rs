@@ -1,7 +1,7 @@
 //! N4 sessions that this SMF no longer has, but whose deletion a UPF did not confirm: it is
 //! requested again until the UPF responds. Without it such a session would keep its resources, and
 //! forward the traffic of a released PDU session.
-use super::{N4, deletion};
+use super::{N4, N4Error, deletion};
 use crate::metrics;
 use martlet_pfcp::Message;
 use std::net::SocketAddr;
@@ -62,8 +62,11 @@ impl N4 {
                     continue;
                 }
                 // Not while the UPF is out of reach: each request would wait for its timeout.
-                let is_confirmed =
-                    self.is_up(upf) && self.request(upf, Some(seid), deletion()).await.is_ok();
+                let is_confirmed = self.is_up(upf)
+                    && matches!(
+                        self.request(upf, Some(seid), deletion()).await,
+                        Ok(_) | Err(N4Error::Rejected(_))
+                    );
                 match is_confirmed {
                     true => metrics::n4("deletion confirmed"),
                     false => self.tables().deletions.push(pending),

@@ -10,8 +10,10 @@ use martlet_pfcp::Message;
 pub async fn release(session: &Session, at: UpfSession) -> Result<Usage, N4Error> {
     let mut usage = Usage::default();
     let n4 = &session.smf.n4;
-    let response = n4.request(at.upf, Some(at.seid), deletion()).await.inspect_err(|_| {
-        n4.delete_later(at.upf, at.generation, at.seid);
+    let response = n4.request(at.upf, Some(at.seid), deletion()).await.inspect_err(|error| {
+        if !matches!(error, N4Error::Rejected(_)) {
+            n4.delete_later(at.upf, at.generation, at.seid);
+        }
     })?;
     if let Message::SessionDeletionResponse(response) = response {
         usage.add(response.usage_reports.iter().map(|report| (report.urr_id, report.volume)));
