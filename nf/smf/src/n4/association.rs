@@ -5,7 +5,7 @@ use super::{N4, SessionLayer, UpfCriteria};
 use crate::config::UpfConfig;
 use crate::metrics;
 use martlet_outage::Dependency;
-use martlet_pfcp::ie::{CpFunctionFeatures, NodeId, RecoveryTimeStamp};
+use martlet_pfcp::ie::{CpFunctionFeatures, NodeId, RecoveryTimeStamp, UpFunctionFeatures};
 use martlet_pfcp::{
     AssociationReleaseRequestMessage, AssociationSetupRequest, AssociationUpdateRequest,
     HeartbeatRequest, Message, SessionRetention,
@@ -339,6 +339,16 @@ impl N4 {
                 Ok(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
                     let retained = response.flags.is_some_and(|flags| flags.0 & 1 != 0);
                     tracing::info!(%upf, retained, "UPF associated");
+                    let features = response.up_features.unwrap_or_default();
+                    if !features.has(UpFunctionFeatures::FTUP)
+                        && let Some(suppressed) = martlet_log_limit::line("upf_ftup", upf)
+                    {
+                        tracing::warn!(
+                            %upf, suppressed,
+                            "UPF does not announce FTUP: sessions fail if it does not allocate \
+                             F-TEIDs"
+                        );
+                    }
                     self.set_node(upf, response.node_id);
                     return (response.recovery.0, retained);
                 }

@@ -1,11 +1,19 @@
 //! N4 session establishment (TS 23.502, 4.4.1.2; TS 29.244, 6.3.2).
 use anyhow::ensure;
 use martlet::core::Sbi;
+use martlet_pfcp::ie::{Cause, FSeid, NodeId, RecoveryTimeStamp};
+use martlet_pfcp::{
+    AssociationSetupResponse, HeartbeatResponse, Message, Packet, SessionDeletionResponse,
+    SessionEstablishmentResponse,
+};
 use martlet_tests::{
-    GATEWAY, Impairments, LossyLink, SeparateUpf, TestCore, in_namespace, reaches,
+    GATEWAY, Impairments, LossyLink, SeparateUpf, TestCore, eventually, in_namespace, reaches,
 };
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::net::UdpSocket;
 
 #[test]
 fn session_that_a_upf_establishes_too_late_is_deleted() {
@@ -41,5 +49,92 @@ fn session_that_a_upf_establishes_too_late_is_deleted() {
         // The session of the first UE stays.
         upf.until_sessions(1).await?;
         reaches(&first, 1, GATEWAY).await
+    });
+}
+
+/// The SEID of each session of [`UpfWithoutFteids`].
+const ITS_SEID: u64 = 0x5e1d;
+
+/// As free5GC's UPF: it announces no features, and accepts sessions without allocating the F-TEID
+/// that they ask for.
+struct UpfWithoutFteids {
+    socket: UdpSocket,
+    /// The SEID of the last deletion.
+    deleted: Arc<AtomicU64>,
+}
+
+impl UpfWithoutFteids {
+    async fn run(self) {
+        let mut buffer = [0; 4096];
+        while let Ok((length, from)) = self.socket.recv_from(&mut buffer).await {
+            let Ok(packet) = Packet::decode(&buffer[..length]) else { continue };
+            if let Some(answer) = self.answer(packet) {
+                let _ = self.socket.send_to(&answer.encode(), from).await;
+            }
+        }
+    }
+
+    fn answer(&self, Packet { seid, sequence, message }: Packet) -> Option<Packet> {
+        let (cause, recovery) = (Cause::ACCEPTED, RecoveryTimeStamp(1));
+        let node_id = NodeId::Ip(SeparateUpf::address());
+        Some(match message {
+            Message::HeartbeatRequest(_) => Packet::node(sequence, HeartbeatResponse { recovery }),
+            Message::AssociationSetupRequest(_) => Packet::node(
+                sequence,
+                AssociationSetupResponse {
+                    node_id,
+                    cause,
+                    recovery,
+                    up_features: None,
+                    cp_features: None,
+                    flags: None,
+                },
+            ),
+            Message::SessionEstablishmentRequest(request) => Packet::session(
+                request.cp_fseid.seid,
+                sequence,
+                SessionEstablishmentResponse {
+                    node_id,
+                    cause,
+                    offending_ie: None,
+                    up_fseid: Some(FSeid::new(ITS_SEID, SeparateUpf::address())),
+                    created_pdrs: vec![],
+                    load: None,
+                    overload: None,
+                    failed_rule: None,
+                    created_traffic_endpoints: vec![],
+                },
+            ),
+            Message::SessionDeletionRequest(_) => {
+                self.deleted.store(seid.unwrap_or(0), Ordering::SeqCst);
+                let answer = SessionDeletionResponse {
+                    cause,
+                    offending_ie: None,
+                    load: None,
+                    overload: None,
+                    usage_reports: vec![],
+                };
+                Packet::session(1, sequence, answer)
+            }
+            _ => return None,
+        })
+    }
+}
+
+#[test]
+fn session_without_an_fteid_is_deleted_at_its_upf() {
+    in_namespace(|| async {
+        let deleted = Arc::new(AtomicU64::new(0));
+        let socket = UdpSocket::bind(SeparateUpf::n4()).await?;
+        let upf = UpfWithoutFteids { socket, deleted: deleted.clone() };
+        tokio::spawn(upf.run());
+        let core = TestCore::start(Sbi::Local, SeparateUpf::replace_core_upf).await?;
+        let gnb = core.gnb(1).await?;
+        let ue = gnb.new_ue(core.ue_config(1))?;
+        ue.register().await?;
+        let session = ue.establish_pdu_session(martlet_tests::internet()).await;
+        ensure!(session.is_err(), "{session:?}");
+        let seen = || (deleted.load(Ordering::SeqCst) == ITS_SEID).then_some(());
+        eventually("the session is deleted at its UPF", seen, || "no deletion".into()).await
     });
 }

@@ -2,7 +2,8 @@
 use super::n4_session_release;
 use crate::config::BranchingConfig;
 use crate::n4::{
-    Downlink, N4Error, RuleParameters, access_rules, access_tunnels, establishment, forward_to_gnb,
+    Downlink, N4, N4Error, RuleParameters, access_rules, access_tunnels, establishment,
+    forward_to_gnb,
 };
 use crate::qos_flows::DEFAULT_QFI;
 use crate::session::{PreparedUpf, Session};
@@ -124,8 +125,9 @@ async fn establish_access(
         return Err(N4Error::Rejected(response.cause.0));
     }
     let seid = response.up_fseid.ok_or(N4Error::Unexpected("no F-SEID"))?.seid;
+    let tunnels = access_tunnels(&response.created_pdrs);
     let ((teid, address, ipv6), n9) =
-        access_tunnels(&response.created_pdrs).ok_or(N4Error::Unexpected("no F-TEID"))?;
+        tunnels.ok_or_else(|| unusable(n4, (via, generation, seid), "no F-TEID"))?;
     let session = UpfSession { upf: via, generation, seid, teid, address, ipv6 };
     Ok(PreparedUpf { session, n9 })
 }
@@ -209,6 +211,16 @@ fn parameters(
     }
 }
 
+/// A UPF accepted a session that is of no use: it is deleted there.
+fn unusable(
+    n4: &N4,
+    (upf, generation, seid): (SocketAddr, u64, u64),
+    why: &'static str,
+) -> N4Error {
+    n4.delete_later(upf, generation, seid);
+    N4Error::Unexpected(why)
+}
+
 async fn establish_anchor(
     session: &Session,
     upf: SocketAddr,
@@ -243,9 +255,10 @@ async fn establish_anchor(
     let restored =
         restored.map(|(teid, address)| (teid, address, before.and_then(|before| before.ipv6)));
     // A UPF need not repeat the F-TEID of a restored session.
-    let (teid, address, ipv6) = chosen.or(restored).ok_or(N4Error::Unexpected("no F-TEID"))?;
+    let at = (upf, generation, seid);
+    let (teid, address, ipv6) = chosen.or(restored).ok_or_else(|| unusable(n4, at, "no F-TEID"))?;
     if restored.is_some_and(|restored| (restored.0, restored.1) != (teid, address)) {
-        return Err(N4Error::Unexpected("another F-TEID"));
+        return Err(unusable(n4, at, "another F-TEID"));
     }
     Ok(UpfSession { upf, generation, seid, teid, address, ipv6 })
 }
