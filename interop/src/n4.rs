@@ -24,5 +24,15 @@ quirks! {
                        creation/modification Failure",
             refused_by: "upf.n4.strict",
         },
+        /// A CHOOSE ID of an earlier request.
+        ChooseIdOfSession {
+            name: "choose_id_of_session",
+            deviation: "a CHOOSE ID that stands for the F-TEID of an earlier request",
+            clause: "TS 29.244, 8.2.3",
+            vendors: "Open5GS's SMF, for further QoS flows",
+            handling: "the F-TEID that the session has for the CHOOSE ID and source interface; \
+                       refused: another F-TEID is allocated",
+            refused_by: "upf.n4.strict",
+        },
     }
 }

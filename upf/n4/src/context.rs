@@ -1,5 +1,6 @@
 //! State of a session in N4 in addition to its rules.
 use super::Moment;
+use super::teid::ChosenTunnel;
 use super::ue_address::Lease;
 use super::volumes::SessionLines;
 use martlet_pfcp::ie::*;
@@ -23,6 +24,8 @@ pub(super) struct Context {
     pub notification: Option<Notification>,
     /// Addresses that it has of us.
     pub leases: Vec<Lease>,
+    /// Its tunnels by CHOOSE ID.
+    pub chosen: Box<[ChosenTunnel]>,
     /// The activity after which inactivity was reported, and when it is reported again.
     pub inactivity_reported: Option<(Instant, Instant)>,
     /// Downlink data reports in a row that were not answered.
@@ -126,6 +129,7 @@ impl Context {
             clocks,
             notification: None,
             leases,
+            chosen: Box::default(),
             inactivity_reported: None,
             silent_reports: 0,
             progress: None,

@@ -95,6 +95,7 @@ impl N4 {
             Default::default(),
             leasing,
             &self.applications,
+            &[],
         );
         let outcome = rules::create(&mut session, &(&request).into(), &mut choice)
             .and_then(|created| session.resolve(&self.settings.rules).map(|()| created))
@@ -108,7 +109,7 @@ impl N4 {
                     .map_err(Rejection::from)
                     .map(|()| created)
             });
-        let (created, leases) = match outcome {
+        let (created, (leases, chosen)) = match outcome {
             Ok(created) => (created, choice.keep(&session.allocated_teids())),
             Err(rejection) => {
                 choice.release();
@@ -128,6 +129,7 @@ impl N4 {
         let is_advertised = is_advertised(&session);
         let mut context = Box::new(Context::new(session, association, leases, now));
         context.lines = lines;
+        context.chosen = chosen;
         context.join(&request.fq_csids);
         self.sessions.insert(seid, context);
         if let Some(association) = self.associations.get_mut(&association) {

@@ -11,6 +11,7 @@ use super::teid::Choice;
 use super::ue_address::Leasing;
 use super::{Moment, N4};
 use crate::metrics;
+use martlet_interop::{N4Quirk, Quirk};
 use martlet_pfcp::ie::{Cause, UsageReportInModification, UsageReportTrigger};
 use martlet_pfcp::{Message, SessionModificationRequest, SessionModificationResponse};
 use martlet_upf_datapath::Change;
@@ -123,6 +124,7 @@ impl N4 {
             old.allocated_teids(),
             leasing,
             &self.applications,
+            &context.chosen,
         );
         let outcome = rules::modify(&mut session, &request, &mut choice)
             .and_then(|updated| session.resolve(&self.settings.rules).map(|()| updated))
@@ -160,7 +162,10 @@ impl N4 {
             self.report_taken(seid, &final_usage, &gone, |_| UsageReportTrigger::IMMER, now);
             return Err(error.into());
         }
-        let leases = choice.keep(&session.allocated_teids());
+        if choice.is_reused() {
+            N4Quirk::ChooseIdOfSession.met("upf", cp_address(&session.cp));
+        }
+        let (leases, chosen) = choice.keep(&session.allocated_teids());
         self.unindex_remote(&old);
         self.index_remote(&session);
         self.change_lines(seid, &session);
@@ -172,6 +177,7 @@ impl N4 {
             }
             context.set(session);
             context.leases = leases;
+            context.chosen = chosen;
             context.join(&request.fq_csids);
             context.silent_reports = 0;
         }

@@ -4,8 +4,8 @@ use super::settings::Settings;
 use super::ue_address::{Lease, Leasing};
 use martlet_pfcp::IeValue;
 use martlet_pfcp::ie::{
-    Cause, CreateTrafficEndpoint, CreatedPdr, CreatedTrafficEndpoint, FTeid, FailedRuleId, Pdi,
-    PdrId, UeIpAddress,
+    Cause, CreateTrafficEndpoint, CreatedPdr, CreatedTrafficEndpoint, FTeid, FailedRuleId,
+    Interface, Pdi, PdrId, UeIpAddress,
 };
 use martlet_upf_datapath::TeidFilter;
 use martlet_upf_rules::{Endpoint, Found, LocalTunnel, RuleError};
@@ -55,14 +55,26 @@ impl Teids {
     }
 }
 
+/// The tunnel that was allocated for a CHOOSE ID, in PDRs of one source interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ChosenTunnel {
+    id: u8,
+    source: Interface,
+    tunnel: LocalTunnel,
+}
+
 /// The tunnels and addresses of one request, until it is carried out or refused.
 pub(super) struct Choice<'a> {
     teids: &'a mut Teids,
     settings: &'a Settings,
     /// The TEIDs that the session has already.
     own: BTreeSet<u32>,
-    /// One for each CHOOSE ID.
+    /// One for each CHOOSE ID of the request.
     chosen: HashMap<u8, LocalTunnel>,
+    /// Those of all requests of the session.
+    of_session: Vec<ChosenTunnel>,
+    /// A CHOOSE ID stands for the tunnel of an earlier request.
+    is_reused: bool,
     /// TEIDs allocated for this request.
     taken: Vec<u32>,
     leasing: Leasing<'a>,
@@ -83,12 +95,15 @@ impl<'a> Choice<'a> {
         own: BTreeSet<u32>,
         leasing: Leasing<'a>,
         applications: &'a Applications,
+        of_session: &[ChosenTunnel],
     ) -> Self {
         Choice {
             teids,
             settings,
             own,
             chosen: HashMap::new(),
+            of_session: of_session.to_vec(),
+            is_reused: false,
             taken: Vec::new(),
             leasing,
             applications,
@@ -103,7 +118,8 @@ impl<'a> Choice<'a> {
     ) -> Result<(Found, Option<CreatedPdr>), RuleError> {
         let Some(pdi) = pdi else { return Ok(Default::default()) };
         let application = pfd::find(self.applications, pdr_id.0, pdi.application_id.as_ref())?;
-        let local = self.tunnel(Some(FailedRuleId::Pdr(pdr_id.0)), pdi.local_fteid)?;
+        let rule = Some((FailedRuleId::Pdr(pdr_id.0), pdi.source_interface.0));
+        let local = self.tunnel(rule, pdi.local_fteid)?;
         let (ue, ue_ip_addresses) = self.leasing.choose(pdr_id.0, pdi)?;
         let chosen = local.as_ref().filter(|local| local.chosen).map(|local| local.tunnel.into());
         let has_allocated = chosen.is_some() || !ue_ip_addresses.is_empty();
@@ -154,16 +170,23 @@ impl<'a> Choice<'a> {
         self.settings
     }
 
-    /// The tunnel that a local F-TEID stands for.
+    /// Whether a CHOOSE ID stands for the tunnel of an earlier request.
+    pub fn is_reused(&self) -> bool {
+        self.is_reused
+    }
+
+    /// The tunnel that a local F-TEID stands for. `rule` is a PDR with its source interface; `None`
+    /// for a traffic endpoint.
     fn tunnel(
         &mut self,
-        rule: Option<FailedRuleId>,
+        rule: Option<(FailedRuleId, Interface)>,
         fteid: Option<FTeid>,
     ) -> Result<Option<Local>, RuleError> {
+        let (rule, source) = (rule.map(|(rule, _)| rule), rule.map(|(_, source)| source));
         match fteid {
             None => Ok(None),
             Some(FTeid::Choose { ipv4, ipv6, choose_id }) => {
-                let tunnel = self.choose(ipv4, ipv6, choose_id)?;
+                let tunnel = self.choose(ipv4, ipv6, choose_id.map(|id| (id, source)))?;
                 Ok(Some(Local { tunnel, chosen: true }))
             }
             Some(FTeid::Given { teid, ipv4, ipv6 }) => {
@@ -174,14 +197,33 @@ impl<'a> Choice<'a> {
         }
     }
 
+    /// The tunnel of an earlier request with a CHOOSE ID, for the same source interface. A CHOOSE
+    /// ID is about one request (8.2.3), but Open5GS's SMF asks with it for the session's F-TEID
+    /// when it adds QoS flows: the gNB has only that one.
+    fn of_earlier_request(&self, id: u8, source: Option<Interface>) -> Option<LocalTunnel> {
+        if self.settings.strict {
+            return None;
+        }
+        let same = |known: &&ChosenTunnel| known.id == id && Some(known.source) == source;
+        let known = self.of_session.iter().find(same)?;
+        self.own.contains(&known.tunnel.teid).then_some(known.tunnel)
+    }
+
     fn choose(
         &mut self,
         ipv4: bool,
         ipv6: bool,
-        choose_id: Option<u8>,
+        choose_id: Option<(u8, Option<Interface>)>,
     ) -> Result<LocalTunnel, RuleError> {
-        if let Some(tunnel) = choose_id.and_then(|id| self.chosen.get(&id)) {
-            return Ok(*tunnel);
+        if let Some((id, source)) = choose_id {
+            if let Some(tunnel) = self.chosen.get(&id) {
+                return Ok(*tunnel);
+            }
+            if let Some(tunnel) = self.of_earlier_request(id, source) {
+                self.is_reused = true;
+                self.chosen.insert(id, tunnel);
+                return Ok(tunnel);
+            }
         }
         let ipv4 = self.settings.n3_ipv4.filter(|_| ipv4);
         let ipv6 = self.settings.n3_ipv6.filter(|_| ipv6);
@@ -197,8 +239,9 @@ impl<'a> Choice<'a> {
         let teid = self.teids.draw().ok_or_else(|| RuleError::no_resources("no TEID is free"))?;
         self.taken.push(teid);
         let tunnel = LocalTunnel { teid, ipv4, ipv6 };
-        if let Some(id) = choose_id {
+        if let Some((id, source)) = choose_id {
             self.chosen.insert(id, tunnel);
+            self.of_session.extend(source.map(|source| ChosenTunnel { id, source, tunnel }));
         }
         Ok(tunnel)
     }
@@ -241,11 +284,12 @@ impl<'a> Choice<'a> {
     }
 
     /// Commits the request: tunnels that the session no longer uses are free again. Returns the
-    /// session's addresses.
-    pub fn keep(self, now: &BTreeSet<u32>) -> Vec<Lease> {
-        let Choice { teids, taken, own, leasing, .. } = self;
+    /// session's addresses, and its tunnels by CHOOSE ID.
+    pub fn keep(self, now: &BTreeSet<u32>) -> (Vec<Lease>, Box<[ChosenTunnel]>) {
+        let Choice { teids, taken, own, leasing, mut of_session, .. } = self;
         teids.release(own.into_iter().chain(taken).filter(|teid| !now.contains(teid)));
-        leasing.keep()
+        of_session.retain(|known| now.contains(&known.tunnel.teid));
+        (leasing.keep(), of_session.into())
     }
 }
 

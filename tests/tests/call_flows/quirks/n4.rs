@@ -4,8 +4,11 @@ use crate::security::attack_n4::{NEIGHBOUR, Neighbour, claim_of};
 use anyhow::{Result, bail, ensure};
 use martlet::core::Sbi;
 use martlet_interop::N4Quirk;
-use martlet_pfcp::ie::{ApplyAction, Cause, DestinationInterface, SdfFilter};
-use martlet_pfcp::{Message, Packet as Pfcp};
+use martlet_pfcp::ie::{
+    ApplyAction, Cause, CreatePdr, DestinationInterface, FTeid, FarId, Interface, Pdi, PdrId,
+    SdfFilter,
+};
+use martlet_pfcp::{Message, Packet as Pfcp, SessionModificationRequest};
 use martlet_tests::TestCore;
 use std::net::Ipv4Addr;
 
@@ -16,6 +19,7 @@ fn n4_quirks_are_tolerated_unless_strict() {
         |quirk, is_strict, core| match quirk {
             N4Quirk::ForwardWithoutHeader => Box::pin(forward_without_header(is_strict, core)),
             N4Quirk::ProtocolName => Box::pin(protocol_name(is_strict, core)),
+            N4Quirk::ChooseIdOfSession => Box::pin(choose_id_of_session(is_strict, core)),
         },
     );
 }
@@ -41,8 +45,7 @@ async fn forward_without_header(is_strict: bool, core: &mut Option<TestCore>) ->
     let mut request = claim_of(Ipv4Addr::new(10, 99, 0, 7));
     for parameters in request.create_fars.iter_mut().flat_map(|far| &mut far.forwarding_parameters)
     {
-        parameters.destination_interface =
-            DestinationInterface(martlet_pfcp::ie::Interface::Access);
+        parameters.destination_interface = DestinationInterface(Interface::Access);
         parameters.outer_header_creation = None;
     }
     let Some(Message::SessionEstablishmentResponse(answer)) =
@@ -79,4 +82,40 @@ async fn protocol_name(is_strict: bool, core: &mut Option<TestCore>) -> Result<b
         Cause::RULE_CREATION_FAILURE => Ok(false),
         other => bail!("{other:?}"),
     }
+}
+
+/// As Open5GS's SMF adds a QoS flow to a session.
+async fn choose_id_of_session(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let smf = other_smf(is_strict, core).await?;
+    let mut request = claim_of(Ipv4Addr::new(10, 99, 0, 7));
+    for far in &mut request.create_fars {
+        (far.apply_action, far.forwarding_parameters) = (ApplyAction::DROP, None);
+    }
+    let choose = FTeid::Choose { ipv4: true, ipv6: true, choose_id: Some(5) };
+    let uplink = |id| CreatePdr {
+        pdr_id: PdrId(id),
+        pdi: Pdi { local_fteid: Some(choose), ..Pdi::of(Interface::Access) },
+        far_id: Some(FarId(1)),
+        ..CreatePdr::default()
+    };
+    request.create_pdrs.push(uplink(2));
+    let Some(Message::SessionEstablishmentResponse(made)) =
+        smf.request(Pfcp::session(0, 2, request)).await?
+    else {
+        bail!("no answer of the UPF")
+    };
+    ensure!(made.cause == Cause::ACCEPTED, "{made:?}");
+    let seid = made.up_fseid.as_ref().map_or(0, |fseid| fseid.seid);
+    let create_pdrs = vec![uplink(3)];
+    let change = SessionModificationRequest { create_pdrs, ..Default::default() };
+    let Some(Message::SessionModificationResponse(changed)) =
+        smf.request(Pfcp::session(seid, 3, change)).await?
+    else {
+        bail!("no answer of the UPF")
+    };
+    ensure!(changed.cause == Cause::ACCEPTED, "{changed:?}");
+    let [first] = &made.created_pdrs[..] else { bail!("{made:?}") };
+    let [second] = &changed.created_pdrs[..] else { bail!("{changed:?}") };
+    ensure!(second.local_fteid.is_some(), "{changed:?}");
+    Ok(first.local_fteid == second.local_fteid)
 }

@@ -51,6 +51,39 @@ fn pdrs_with_one_choose_id_share_a_teid() {
     assert!(teids[1] != teids[2] && teids[2] != teids[3] && teids[0] != teids[3]);
 }
 
+/// As Open5GS's SMF adds QoS flows: the gNB has no other F-TEID of the session.
+#[test]
+fn a_choose_id_of_an_earlier_request_stands_for_its_teid() {
+    for is_strict in [false, true] {
+        let mut smf = Smf::with(|config| config.n4.strict = is_strict);
+        smf.associate(1);
+        let mut request = establishment();
+        let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: Some(5) };
+        request.create_pdrs[0].pdi.local_fteid = Some(choose);
+        let uplink = request.create_pdrs[0].clone();
+        let (seid, teid) = smf.establish(request);
+        let mut create = |id, source| {
+            let mut pdr = CreatePdr { pdr_id: PdrId(id), ..uplink.clone() };
+            pdr.pdi.source_interface = SourceInterface(source);
+            let create_pdrs = vec![pdr];
+            let request = SessionModificationRequest { create_pdrs, ..Default::default() };
+            match smf.accepted(seid, request).created_pdrs[0].local_fteid {
+                Some(FTeid::Given { teid, .. }) => teid,
+                other => panic!("{other:?}"),
+            }
+        };
+        // A tunnel of another interface, as N9, is another one.
+        assert_ne!(create(3, Interface::Core), teid);
+        assert_eq!(create(4, Interface::Access) == teid, !is_strict);
+        assert_eq!(create(5, Interface::Access) == teid, !is_strict);
+        // The tunnel is free when no PDR has it.
+        let remove_pdrs = vec![RemovePdr { pdr_id: PdrId(4) }];
+        smf.accepted(seid, SessionModificationRequest { remove_pdrs, ..Default::default() });
+        smf.delete(seid);
+        assert_eq!(smf.n4.teids.len(), 0);
+    }
+}
+
 #[test]
 fn an_f_teid_of_the_smf_must_be_ours_and_free() {
     let mut smf = Smf::associated();
