@@ -37,7 +37,7 @@ mod user_plane_path;
 
 pub use config::{
     BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, LimitConfig, N1Config, N4Config,
-    OnFailure, PoolError, SetConfig, SliceConfig, SmfConfig, UpfConfig,
+    NetworkInstanceEncoding, OnFailure, PoolError, SetConfig, SliceConfig, SmfConfig, UpfConfig,
 };
 
 use addresses::Pools;
