@@ -34,5 +34,15 @@ quirks! {
                        refused: another F-TEID is allocated",
             refused_by: "upf.n4.strict",
         },
+        /// A QER with QFI 0.
+        ZeroQfi {
+            name: "zero_qfi",
+            deviation: "a QER with QFI 0 where it is for no QoS flow alone",
+            clause: "TS 29.244, 8.2.89; TS 24.501, 9.11.4.12",
+            vendors: "free5GC's SMF, in the QER of the session-AMBR",
+            handling: "the QER marks no packets; refused: the request is rejected with the cause \
+                       Rule creation/modification Failure",
+            refused_by: "upf.n4.strict",
+        },
     }
 }

@@ -1,6 +1,8 @@
 //! Rules of a request put into a session (TS 29.244, 7.5.2 and 7.5.4).
+use super::by_peer::cp_address;
 use super::settings::Settings;
 use super::teid::Choice;
+use martlet_interop::{N4Quirk, Quirk};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{IeValue, SessionEstablishmentRequest, SessionModificationRequest};
 use martlet_upf_rules::{
@@ -70,6 +72,7 @@ pub(super) fn create(
         add(session.urrs.insert(ie.urr_id.0, Urr::create(ie)?), FailedRuleId::Urr(ie.urr_id.0))?;
     }
     for ie in new.qers {
+        check_qfi(session, ie.qer_id, ie.qfi, choice.settings())?;
         add(session.qers.insert(ie.qer_id.0, Qer::from(ie)), FailedRuleId::Qer(ie.qer_id.0))?;
     }
     if let Some(ie) = new.bar {
@@ -150,6 +153,27 @@ fn predefined(
     names.iter().map(find).collect()
 }
 
+/// Counts a QER with QFI 0, which is no QoS flow ([`N4Quirk::ZeroQfi`]).
+///
+/// # Errors
+/// With `n4.strict`, it is rejected.
+fn check_qfi(
+    session: &Session,
+    id: QerId,
+    qfi: Option<Qfi>,
+    settings: &Settings,
+) -> Result<(), RuleError> {
+    if qfi.is_none_or(|qfi| qfi.0 & 0x3f != 0) {
+        return Ok(());
+    }
+    if settings.strict {
+        let why = format!("QER {} has QFI 0, which is no QoS flow", id.0);
+        return Err(RuleError::incorrect::<Qfi>(FailedRuleId::Qer(id.0), why));
+    }
+    N4Quirk::ZeroQfi.met("upf", cp_address(&session.cp));
+    Ok(())
+}
+
 /// Replaces the network instance of a FAR by that of its forwarding policy.
 fn follow_policy(far: &mut Far, settings: &Settings) -> Result<(), RuleError> {
     let Some(policy) = &far.policy else { return Ok(()) };
@@ -206,6 +230,7 @@ pub(super) fn modify(
     }
     for ie in &request.update_qers {
         let failed = FailedRuleId::Qer(ie.qer_id.0);
+        check_qfi(session, ie.qer_id, ie.qfi, choice.settings())?;
         session.qers.get_mut(&ie.qer_id.0).ok_or_else(|| missing(failed))?.update(ie);
     }
     if let Some(ie) = &request.update_bar {

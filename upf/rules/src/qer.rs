@@ -1,6 +1,6 @@
 //! QoS enforcement rules (TS 29.244, 5.4).
 use super::Direction;
-use martlet_pfcp::ie::{self, CreateQer, GateStatus, Mbr, UpdateQer};
+use martlet_pfcp::ie::{self, CreateQer, GateStatus, Mbr, Qfi, UpdateQer};
 use std::time::Duration;
 
 /// A bit rate per direction, in bits per second.
@@ -56,6 +56,11 @@ fn packet_rates(ie: ie::PacketRate) -> [Option<PacketRate>; 2] {
     [ie.uplink.map(packet_rate), ie.downlink.map(packet_rate)]
 }
 
+/// A QoS flow; 0 is none (TS 24.501, 9.11.4.12).
+fn flow(qfi: Qfi) -> Option<u8> {
+    Some(qfi.0 & 0x3f).filter(|qfi| *qfi != 0)
+}
+
 /// A QoS enforcement rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Qer {
@@ -89,7 +94,7 @@ impl From<&CreateQer> for Qer {
             gbr: ie
                 .gbr
                 .map(|gbr| BitRate { uplink: gbr.uplink * 1000, downlink: gbr.downlink * 1000 }),
-            qfi: ie.qfi.map(|qfi| qfi.0 & 0x3f),
+            qfi: ie.qfi.and_then(flow),
             reflective: ie.rqi.is_some_and(|rqi| rqi.0 & 1 != 0),
             packet_rates: ie.packet_rate.map(packet_rates).unwrap_or_default(),
             paging_policy: ie.paging_policy.map(|indicator| indicator.0 & 7),
@@ -111,7 +116,7 @@ impl Qer {
             self.gbr = Some(BitRate { uplink: gbr.uplink * 1000, downlink: gbr.downlink * 1000 });
         }
         if let Some(qfi) = ie.qfi {
-            self.qfi = Some(qfi.0 & 0x3f);
+            self.qfi = flow(qfi);
         }
         if let Some(rqi) = ie.rqi {
             self.reflective = rqi.0 & 1 != 0;

@@ -5,8 +5,8 @@ use anyhow::{Result, bail, ensure};
 use martlet::core::Sbi;
 use martlet_interop::N4Quirk;
 use martlet_pfcp::ie::{
-    ApplyAction, Cause, CreatePdr, DestinationInterface, FTeid, FarId, Interface, Pdi, PdrId,
-    SdfFilter,
+    ApplyAction, Cause, CreatePdr, CreateQer, DestinationInterface, FTeid, FarId, Interface, Mbr,
+    Pdi, PdrId, QerId, Qfi, SdfFilter,
 };
 use martlet_pfcp::{Message, Packet as Pfcp, SessionModificationRequest};
 use martlet_tests::TestCore;
@@ -20,6 +20,7 @@ fn n4_quirks_are_tolerated_unless_strict() {
             N4Quirk::ForwardWithoutHeader => Box::pin(forward_without_header(is_strict, core)),
             N4Quirk::ProtocolName => Box::pin(protocol_name(is_strict, core)),
             N4Quirk::ChooseIdOfSession => Box::pin(choose_id_of_session(is_strict, core)),
+            N4Quirk::ZeroQfi => Box::pin(zero_qfi(is_strict, core)),
         },
     );
 }
@@ -118,4 +119,30 @@ async fn choose_id_of_session(is_strict: bool, core: &mut Option<TestCore>) -> R
     let [second] = &changed.created_pdrs[..] else { bail!("{changed:?}") };
     ensure!(second.local_fteid.is_some(), "{changed:?}");
     Ok(first.local_fteid == second.local_fteid)
+}
+
+/// As free5GC's SMF limits the rate of a session.
+async fn zero_qfi(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let smf = other_smf(is_strict, core).await?;
+    let mut request = claim_of(Ipv4Addr::new(10, 99, 0, 7));
+    for far in &mut request.create_fars {
+        (far.apply_action, far.forwarding_parameters) = (ApplyAction::DROP, None);
+    }
+    request.create_qers = vec![CreateQer {
+        qer_id: QerId(1),
+        mbr: Some(Mbr { uplink: 1000, downlink: 1000 }),
+        qfi: Some(Qfi(0)),
+        ..CreateQer::default()
+    }];
+    request.create_pdrs[0].qer_ids = vec![QerId(1)];
+    let Some(Message::SessionEstablishmentResponse(answer)) =
+        smf.request(Pfcp::session(0, 2, request)).await?
+    else {
+        bail!("no answer of the UPF")
+    };
+    match answer.cause {
+        Cause::ACCEPTED => Ok(true),
+        Cause::RULE_CREATION_FAILURE => Ok(false),
+        other => bail!("{other:?}"),
+    }
 }

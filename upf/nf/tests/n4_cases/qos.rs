@@ -2,6 +2,7 @@
 use crate::Case;
 use crate::common::REMOTE as HOST;
 use crate::lab::{Lab, REMOTE, another, establishment, measured, pdu};
+use martlet_gtpu::PduSessionContainer;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
 use martlet_upf::conformance::udp_packet;
@@ -11,6 +12,7 @@ use std::time::Duration;
 pub const CASES: &[Case] = &[
     ("a closed gate stops its direction", gate),
     ("a bit rate of zero stops its direction", bit_rate),
+    ("a QER without a QoS flow marks no packets", zero_qfi),
     ("reflective QoS is indicated", reflective),
     ("the paging policy indicator is in downlink packets", paging_policy),
     ("a packet rate lets as many packets pass", packet_rate),
@@ -39,6 +41,21 @@ fn bit_rate(lab: &mut Lab) {
     lab.accepted(made, update_qer(|qer| qer.mbr = Some(mbr)));
     lab.passes_up(made, 7000);
     lab.stops_down(7000);
+    lab.delete(made);
+}
+
+/// free5GC's SMF writes QFI 0 into the QER of the session-AMBR, which PDRs of flows name first.
+fn zero_qfi(lab: &mut Lab) {
+    let mut request = establishment();
+    request.create_qers.push(CreateQer {
+        qer_id: QerId(2),
+        qfi: Some(Qfi(0)),
+        ..request.create_qers[0].clone()
+    });
+    request.create_pdrs[1].qer_ids = vec![QerId(2), QerId(1)];
+    let made = lab.establish(request);
+    let bytes = lab.passes_down(7000, REMOTE);
+    assert_eq!(pdu(&bytes).container, Some(PduSessionContainer::downlink(9)));
     lab.delete(made);
 }
 
