@@ -18,6 +18,7 @@ check "tests that pages name" python3 deploy/lint/named_tests.py
 check "module style" python3 deploy/lint/modules.py
 check "import circles" python3 deploy/lint/circles.py
 check "the check of import circles" python3 deploy/lint/circles_test.py
+check "the report of failed tests" python3 deploy/test/steady_test.py
 check "panics" python3 deploy/lint/panics.py
 check "publishable crates" python3 deploy/lint/packages.py
 check "commit subjects" python3 deploy/lint/commits.py

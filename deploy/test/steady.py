@@ -10,8 +10,8 @@ crashes otherwise, if the compiler fails, or if more than LIMIT tests fail.
 The test harness captures the output of tests that pass, and so the lines `SKIPPED: reason` of tests
 that this machine cannot run. The harness is therefore asked for that output, of which only these
 lines are used. They are listed at the end, and appended to the file MARTLET_SKIPPED if it is set.
-Tests that failed, with the end of their output, are appended to the file MARTLET_FAILED, and the
-unsteady ones to MARTLET_UNSTEADY.
+Tests that failed, with their errors, are appended to the file MARTLET_FAILED, and the unsteady ones
+to MARTLET_UNSTEADY.
 
     deploy/test/steady.py cargo test --workspace --locked --no-fail-fast [-- ARGUMENTS]
 """
@@ -24,8 +24,14 @@ import time
 
 LIMIT = 10
 TIMES = 2
-# Lines of a failed test's output that are reported.
+# Lines of a failed test's output that are reported: of each error, of its causes, and before it.
 REPORTED = 12
+# Lines of all errors of a test that are reported.
+ERRORS = 40
+# Where an error begins, of a panic or of a test that returns it, and its backtrace.
+ERROR = re.compile(r"thread '.*' (\(\d+\) )?panicked at |Error: ")
+BACKTRACE = re.compile(r"\s*stack backtrace:", re.IGNORECASE)
+FRAME = re.compile(r"\s+\d+: |\s+at |\s*$")
 # A failed target in the summary of cargo.
 TARGET = re.compile(r"    `(?:-p \S+ )?(--(?:lib|test \S+|bin \S+))`")
 ENDED = "A test program ended without a result"
@@ -148,15 +154,54 @@ def report(variable, lines):
             file.writelines(f"{line}\n" for line in lines)
 
 
+def without_backtraces(lines):
+    """The lines without empty ones, notes, and the frames that follow `stack backtrace:`.
+
+    A panic prints these words in lower case, an error of anyhow with a capital.
+    """
+    kept, in_backtrace = [], False
+    for line in lines:
+        if BACKTRACE.match(line):
+            in_backtrace = True
+        elif not in_backtrace or not FRAME.match(line):
+            in_backtrace = False
+            if line.strip() and not line.startswith("note: "):
+                kept.append(line)
+    return kept
+
+
+def errors_of(lines):
+    """Each error's first lines, and its causes: an error may have hundreds of lines of details."""
+    begins = [at for at, line in enumerate(lines) if ERROR.match(line)]
+    reported = []
+    for begin, end in zip(begins, [*begins[1:], len(lines)]):
+        error = lines[begin:end]
+        cause = next((at for at, line in enumerate(error) if line.strip() == "Caused by:"), end)
+        reported += error[:min(cause, REPORTED)] + error[cause:cause + REPORTED]
+    return reported[:ERRORS]
+
+
 def output_of(name, lines):
-    """The end of what a failed test printed."""
+    """What a failed test printed: its errors with their causes, then the lines before the first."""
     heading = f"---- {name} stdout ----"
     if heading not in lines:
         return []
     rest = lines[lines.index(heading) + 1:]
-    ends = re.compile(r"---- |failures:|stack backtrace")
+    ends = re.compile(r"---- |failures:$")
     end = next((at for at, line in enumerate(rest) if ends.match(line)), None)
-    return [f"        {line[:300]}" for line in rest[:end] if line.strip()][-REPORTED:]
+    printed = without_backtraces(rest[:end])
+    first = next((at for at, line in enumerate(printed) if ERROR.match(line)), len(printed))
+    before = printed[:first][-REPORTED:]
+    errors = errors_of(printed)
+    if errors and before:
+        before = ["before that:", *before]
+    return [f"        {line[:300]}" for line in errors + before]
+
+
+def output_alone(name, lines):
+    """What a test that ran alone printed, or the last lines of a run that has no result of it."""
+    last = [f"        {line[:300]}" for line in lines if line.strip()][-REPORTED:]
+    return output_of(name, lines) or last
 
 
 def lines_at_ends(lines):
@@ -215,7 +260,8 @@ def main():
             ran = sum(int(match[1]) for line in output.lines if (match := passed.match(line)))
             if code != 0 or ran == 0:
                 report_failures([(target, name)], first)
-                report("MARTLET_FAILED", ["    alone:", *output_of(name, output.lines)])
+                attempt = f"    alone, attempt {time + 1} of {TIMES}:"
+                report("MARTLET_FAILED", [attempt, *output_alone(name, output.lines)])
                 sys.exit(f"\n{name} ({target}) failed again alone.")
     print("\nUNSTEADY: these tests failed once and passed alone. Find the cause.")
     for target, name in again:
@@ -223,4 +269,5 @@ def main():
         report("MARTLET_UNSTEADY", [f"{target} {name}", *output_of(name, first)])
 
 
-main()
+if __name__ == "__main__":
+    main()
