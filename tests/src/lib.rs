@@ -42,7 +42,7 @@ pub use lan::{add_lan, join_lan};
 pub use log_lines::{LogLine, LogLines};
 pub use lossy_link::{Impairments, LossyLink};
 pub use metric::{MetricDelta, metric};
-pub use namespace::{in_namespace, in_namespace_within, within_netns};
+pub use namespace::{in_namespace, in_namespace_alone, in_namespace_within, within_netns};
 pub use packet_filter::PacketFilter;
 pub use packets::{ping, reaches, sequence_of};
 pub use raw_gnb::{RawGnb, cause_of};

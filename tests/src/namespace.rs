@@ -4,10 +4,15 @@ use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::future::Future;
 use std::process::Command;
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 /// Default time limit of a test.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Tests of this program that run at the same time. One that [measures](in_namespace_alone) runs
+/// without others.
+static RUNNING: RwLock<()> = RwLock::new(());
 
 /// Runs a test on a new thread with its own Tokio runtime, in a new network namespace. The loopback
 /// interface is up. The namespace ends with the thread. Without the privilege to create a namespace
@@ -22,6 +27,39 @@ where
 
 /// [`in_namespace`] with another time limit.
 pub fn in_namespace_within<T, F>(limit: Duration, test: T)
+where
+    T: FnOnce() -> F + Send + 'static,
+    F: Future<Output = Result<()>>,
+{
+    let running = RUNNING.read().unwrap_or_else(PoisonError::into_inner);
+    let outcome = run(limit, test);
+    drop(running);
+    passes(outcome);
+}
+
+/// [`in_namespace_within`] for a test that compares durations: it waits for the tests of this
+/// program that run, and others wait for it, so that they do not take the CPUs at one side of the
+/// comparison only.
+pub fn in_namespace_alone<T, F>(limit: Duration, test: T)
+where
+    T: FnOnce() -> F + Send + 'static,
+    F: Future<Output = Result<()>>,
+{
+    let alone = RUNNING.write().unwrap_or_else(PoisonError::into_inner);
+    let outcome = run(limit, test);
+    drop(alone);
+    passes(outcome);
+}
+
+/// Panics on the thread of the test if it has failed.
+fn passes(outcome: std::thread::Result<Result<()>>) {
+    match outcome {
+        Ok(outcome) => outcome.unwrap_or_else(|error| panic!("{error:?}")),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+fn run<T, F>(limit: Duration, test: T) -> std::thread::Result<Result<()>>
 where
     T: FnOnce() -> F + Send + 'static,
     F: Future<Output = Result<()>>,
@@ -50,10 +88,7 @@ where
                 .unwrap_or_else(|_| anyhow::bail!("the test exceeded its limit of {limit:?}"))
         })
     });
-    match thread.expect("start a thread").join() {
-        Ok(outcome) => outcome.unwrap_or_else(|error| panic!("{error:?}")),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+    thread.expect("start a thread").join()
 }
 
 /// Runs a function on a thread of its own in the network namespace with this name. A socket that it
