@@ -231,7 +231,7 @@ impl Core {
 
     /// Waits until the AMF counts so many.
     pub async fn wait_for(&self, wanted: (usize, usize, usize)) {
-        for _ in 0..300 {
+        for _ in 0..3000 {
             if self.counts() == wanted {
                 return;
             }

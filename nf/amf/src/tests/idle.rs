@@ -226,7 +226,7 @@ async fn a_gnb_gets_what_it_needs_to_keep_a_ue_in_rrc_inactive() {
                 }
             }
         };
-        let information = tokio::time::timeout(Duration::from_secs(5), information).await;
+        let information = tokio::time::timeout(Duration::from_secs(30), information).await;
         let information = information.expect("a message").expect("assistance information");
         let tmsi = ue_1.status().await.unwrap().guti.unwrap().tmsi();
         let UEIdentityIndexValue::indexLength10(index) = information.ue_identity_index_value else {
@@ -255,7 +255,7 @@ async fn paging_is_repeated_and_its_failure_reported_to_the_smf() {
     let requests = core.smf.wait_for("failure 1 UE_NOT_RESPONDING").await;
     assert!(requests.iter().all(|note| note == "failure 1 UE_NOT_RESPONDING"), "{requests:?}");
     for _ in 0..3 {
-        tokio::time::timeout(Duration::from_secs(1), paged.recv()).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(30), paged.recv()).await.unwrap().unwrap();
     }
     // It can come all the same.
     ue_1.service_request_for(ServicePurpose::Data, &[1]).await.unwrap();
@@ -369,7 +369,7 @@ async fn a_new_5g_guti_follows_a_paging_without_a_transfer_or_a_late_answer() {
                 }
             }
         };
-        let updated = tokio::time::timeout(Duration::from_secs(5), updated).await;
+        let updated = tokio::time::timeout(Duration::from_secs(30), updated).await;
         assert_eq!(updated, Ok(true), "by_operator: {by_operator}");
         ue_1.release_to_idle().await.unwrap();
     }
@@ -499,7 +499,8 @@ async fn an_unreachable_ue_is_deregistered_and_later_removed() {
     let core = Core::start_with(|config| {
         config.timers.t3512_s = 1;
         config.timers.mobile_reachable_s = 0;
-        config.timers.implicit_deregistration_s = 1;
+        // On a busy machine, too, the UE is asked for before it is deregistered.
+        config.timers.implicit_deregistration_s = 4;
         config.timers.deregistered_s = 1;
     })
     .await;

@@ -66,7 +66,7 @@ impl SmfByHand {
 
     /// Waits for a request and returns those up to it.
     pub async fn wait_for(&self, wanted: &str) -> Vec<String> {
-        for _ in 0..300 {
+        for _ in 0..3000 {
             if Self::lock(&self.notes).iter().any(|note| note == wanted) {
                 return self.notes();
             }
