@@ -18,8 +18,10 @@ mod sbi;
 mod subscription_data;
 mod tokens;
 
-/// How long an answer takes at most, where none is the sign of a refusal.
+/// How long an answer is awaited where none is due, as the sign of a refusal.
 const SOON: Duration = Duration::from_millis(500);
+/// How long one is awaited that is due: a busy machine takes longer than [`SOON`].
+const DUE: Duration = Duration::from_secs(30);
 
 /// The configuration of `strict: true`.
 fn strict(config: &mut Config) {

@@ -1,5 +1,5 @@
 //! Quirks of UEs.
-use super::{SOON, check, with_strictness};
+use super::{DUE, SOON, check, with_strictness};
 use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Context, Result, bail};
 use martlet::config::Config;
@@ -52,7 +52,8 @@ async fn unrequested_complete(is_strict: bool, core: &mut Option<TestCore>) -> R
             }
         }
     };
-    let refused = match tokio::time::timeout(SOON, status).await {
+    let limit = if is_strict { DUE } else { SOON };
+    let refused = match tokio::time::timeout(limit, status).await {
         Ok(cause) => cause? == 98,
         Err(_) => false,
     };
