@@ -159,13 +159,14 @@ fn foreign_and_malformed_packets_are_not_forwarded() {
 #[test]
 fn the_socket_sends_what_the_programs_cannot() {
     in_namespace(|| {
-        run("ip", "netns add martlet-gnb6");
-        let removed = scopeguard();
+        let name = format!("martlet-gnb6-{}", std::process::id());
+        run("ip", &format!("netns add {name}"));
+        let removed = scopeguard(&name);
         let mut bench = Bench::new(|config| {
-            run("ip", "link set n3b netns martlet-gnb6");
-            run("ip", "-n martlet-gnb6 link set n3b up mtu 1280");
+            run("ip", &format!("link set n3b netns {name}"));
+            run("ip", &format!("-n {name} link set n3b up mtu 1280"));
             run("ip", "link set n3a mtu 1280");
-            run("ip", &format!("-n martlet-gnb6 -6 addr add {GNB6}/64 dev n3b nodad"));
+            run("ip", &format!("-n {name} -6 addr add {GNB6}/64 dev n3b nodad"));
             run("ip", &format!("-6 addr add {N3}/64 dev n3a nodad"));
             config.n3.address6 = Some(N3);
         });
@@ -173,14 +174,15 @@ fn the_socket_sends_what_the_programs_cannot() {
         session.fars.get_mut(&2).unwrap().tunnel =
             Some(Tunnel { teid: 0xa0a0_a0a0, peer: GNB6.into() });
         bench.apply(&session);
-        let gnb = std::thread::spawn(|| {
-            let name = std::fs::File::open("/run/netns/martlet-gnb6").expect("the namespace");
-            nix::sched::setns(name, nix::sched::CloneFlags::CLONE_NEWNET)
+        let path = format!("/run/netns/{name}");
+        let gnb = std::thread::spawn(move || {
+            let namespace = std::fs::File::open(path).expect("the namespace");
+            nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET)
                 .expect("the gNB's namespace");
             UdpSocket::bind(SocketAddr::from((GNB6, 2152))).expect("the gNB's socket")
         });
         let gnb = gnb.join().expect("the gNB");
-        gnb.set_read_timeout(Some(Duration::from_secs(5))).expect("a time limit");
+        gnb.set_read_timeout(Some(Duration::from_secs(30))).expect("a time limit");
         let mut buffer = [0; 4096];
         for length in [4, 1300] {
             let packet = udp_packet(THERE, UP, &vec![7; length]);
@@ -198,13 +200,12 @@ fn the_socket_sends_what_the_programs_cannot() {
 }
 
 /// Removes the namespace on drop.
-fn scopeguard() -> impl Drop {
-    struct Removed;
+fn scopeguard(name: &str) -> impl Drop + use<> {
+    struct Removed(String);
     impl Drop for Removed {
         fn drop(&mut self) {
-            let _ =
-                std::process::Command::new("ip").args(["netns", "del", "martlet-gnb6"]).status();
+            let _ = std::process::Command::new("ip").args(["netns", "del", &self.0]).status();
         }
     }
-    Removed
+    Removed(name.into())
 }
