@@ -117,7 +117,7 @@ fn addresses_are_translated_in_a_namespace_of_the_data_network() {
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
         let host = UdpSocket::bind((HOST, 7000)).expect("the host's port");
         for socket in [&gnb, &host] {
-            socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+            socket.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         }
         gnb.send_to(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7000), b"up")), (N3, 2152))
             .expect("sent");
@@ -156,7 +156,7 @@ fn a_ue_gets_no_icmp_redirect() {
         let (mut datapath, _signals) = KernelDatapath::open(&config).expect("the datapath");
         datapath.apply(&Change::to(&session())).expect("the session");
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
-        gnb.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+        gnb.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         // To another UE; and to the UPF's own address, where no process listens, so that there is
         // an ICMP message to compare with.
         for (to, port) in [(Ipv4Addr::new(10, 45, 0, 3), 7000), (Ipv4Addr::new(10, 45, 0, 1), 53)] {

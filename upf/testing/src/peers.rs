@@ -23,7 +23,7 @@ pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 pub const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
 
 /// Time limit for an expected packet.
-const TIMEOUT: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A named network namespace at the end of a link, removed on drop.
 pub struct Peer(pub String);

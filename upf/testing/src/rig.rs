@@ -14,7 +14,7 @@ pub const N3: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
 /// Time limit for an expected packet.
-pub const TIMEOUT: Duration = Duration::from_secs(5);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The addresses around a datapath.
 #[derive(Debug, Clone, Copy)]

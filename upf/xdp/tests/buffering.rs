@@ -73,7 +73,7 @@ fn sockets(rig: &mut PeersRig, what: &str) -> u64 {
 }
 
 fn waits(rig: &mut PeersRig, packets: usize) {
-    let come = (0..300).any(|_| {
+    let come = (0..3000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         rig.datapath().buffered(1).packets == packets
     });
@@ -171,7 +171,7 @@ fn losses_are_counted() {
         let mut rig = peers_rig(config);
         change(&mut rig, true);
         send(&rig, 0..3000, Duration::ZERO).join().expect("sent");
-        let is_complete = (0..300).any(|_| {
+        let is_complete = (0..3000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             let waiting = rig.datapath().buffered(1).packets as u64;
             waiting + rig.datapath().counters().drops(DropReason::BufferFull).get()

@@ -56,7 +56,7 @@ const REQUEST: CaptureRequest =
 
 fn ended(rig: &mut PeersRig, end: bool) -> CaptureStatus {
     rig.datapath().capture(end);
-    for _ in 0..300 {
+    for _ in 0..3000 {
         let status = rig.datapath().capture(false).expect("a capture");
         if status.ended.is_some() {
             return status;
@@ -146,7 +146,7 @@ fn translated_packets_are_captured_with_their_public_address() {
     in_namespace(|| {
         let (mut rig, folder) = (rig(true), Folder::new("translated"));
         let host = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
-        host.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+        host.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
         rig.datapath().begin_capture(&folder.0, REQUEST).expect("a capture");
         let mut buffer = [0; 2048];
         for n in 0..3u8 {

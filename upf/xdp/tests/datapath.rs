@@ -114,14 +114,14 @@ fn packets_that_a_plain_veth_does_not_take_are_counted() {
             losses.iter().map(|loss| loss.packets).sum::<u64>()
         };
         let wait = |rig: &mut PeersRig, count: u64| {
-            let is_counted = (0..300).any(|_| {
+            let is_counted = (0..3000).any(|_| {
                 std::thread::sleep(Duration::from_millis(10));
                 lost(rig) == count
             });
             assert!(is_counted, "{} lost, not {count}", lost(rig));
         };
         // The kernel forwards until the next hop is known.
-        let begins = (0..300).any(|_| {
+        let begins = (0..3000).any(|_| {
             rig.send_n3(&packet);
             std::thread::sleep(Duration::from_millis(10));
             lost(&mut rig) > 0
@@ -139,7 +139,7 @@ fn packets_that_a_plain_veth_does_not_take_are_counted() {
                 .expect("receive offload");
         });
         let socket = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
-        socket.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
         rig.send_n3(&g_pdu(7, Some(9), &udp_packet((UE, 9000), (HOST, 7005), &[2; 64])));
         assert_eq!(socket.recv(&mut [0; 2048]).expect("the packet arrives"), 64);
         assert_eq!(lost(&mut rig), before + 10);
@@ -167,7 +167,7 @@ fn a_ue_in_user_space_and_one_of_the_programs_do_not_reach_each_other_where_that
         {
             let packet = udp_packet((*from, 9000), (*to, 9000), b"denied");
             rig.send_n3(&g_pdu(*teid, Some(1), &packet));
-            let is_denied = (0..300).any(|_| {
+            let is_denied = (0..3000).any(|_| {
                 std::thread::sleep(Duration::from_millis(10));
                 rig.datapath().counters().drops(DropReason::UeToUe).get() == nth as u64 + 1
             });
@@ -275,7 +275,7 @@ fn addresses_are_translated(mode: XdpMode) {
         let session = session(&*rig, 1, 7, UE);
         rig.datapath().apply(&Change::to(&session)).expect("the session");
         let host = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
-        host.set_read_timeout(Some(Duration::from_secs(3))).expect("a timeout");
+        host.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
         let mut buffer = [0; 2048];
         for n in 0..3u8 {
             rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7005), &[n; 100])));
@@ -336,7 +336,7 @@ fn fragmented_solicitations_have_a_limit() {
         let counters = rig.datapath().counters();
         let outcome =
             || (counters.signalling_packets.get(), counters.drops(DropReason::Rate).get());
-        let all = (0..300).any(|_| {
+        let all = (0..3000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             let (answered, dropped) = outcome();
             answered + dropped == SENT
@@ -457,7 +457,7 @@ fn packets_above_the_limit_of_the_links_are_counted() {
         let counters = rig.datapath().counters();
         let counted = |too_long: u64, lost: u64| {
             let both = || (counters.drops(DropReason::TooLong).get(), counters.lost_packets.get());
-            let due = (0..300).any(|_| {
+            let due = (0..3000).any(|_| {
                 std::thread::sleep(Duration::from_millis(10));
                 both() == (too_long, lost)
             });
@@ -491,7 +491,7 @@ fn packets_above_the_limit_of_the_links_are_counted() {
         session.fars.values_mut().for_each(|far| far.action = Action::Drop);
         rig.datapath().apply(&Change::to(&session)).expect("the session");
         up(&mut rig, 4000);
-        let dropped = (0..300).any(|_| {
+        let dropped = (0..3000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             counters.drops(DropReason::Action).get() == 1
         });
@@ -514,7 +514,7 @@ fn the_status_has_interfaces_and_table_occupancy() {
         let counters = rig.datapath().counters();
         rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7000), b"up")));
         assert!(rig.receive_n6().is_some());
-        let counted = (0..300).any(|_| {
+        let counted = (0..3000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             counters.uplink_packets.get() == 1
         });
@@ -542,7 +542,7 @@ fn fragments_are_reassembled_and_forwarded() {
         assert_eq!(counters.uplink_bytes.get(), 1928);
         // Programs run in user space on one page.
         rig.send_n3(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7000), &[b'u'; 4000])));
-        let counted = (0..300).any(|_| {
+        let counted = (0..3000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             counters.drops(DropReason::TooLong).get() == 1
         });
@@ -577,7 +577,7 @@ fn its_programs_and_links_are_removed_on_drop() {
         drop(rig);
         assert!(!exists("martlet-n6") && !exists("martlet-n6x"));
         // The kernel removes the peers' namespaces and their links asynchronously.
-        let gone = (0..500).any(|_| {
+        let gone = (0..3000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             !exists("n3a")
         });

@@ -185,7 +185,7 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
 
         // Every packet was counted exactly once.
         let mut sums = (0, 1);
-        for _ in 0..100 {
+        for _ in 0..1500 {
             std::thread::sleep(Duration::from_millis(20));
             sums = balance(&rig.datapath().counters(), 0);
             if sums.0 == sums.1 {

@@ -56,7 +56,7 @@ fn classified(rig: &impl Rig) -> Session {
 fn server(peer: &Peer, port: u16) -> UdpSocket {
     run("ip", &format!("-n {} addr add {SERVER}/32 dev lo", peer.0));
     let socket = peer.within(move || UdpSocket::bind((SERVER, port)).expect("a port"));
-    socket.set_read_timeout(Some(Duration::from_secs(3))).expect("a time-out");
+    socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
     socket
 }
 

@@ -180,7 +180,7 @@ fn mixed_traffic(rig: &mut impl Rig) {
         rig(&g_pdu(7, Some(9), &udp_packet((ue, 9000), (remote, 7001), &[b'l'; 1900])));
     };
     let settle = |rig: &mut dyn FnMut() -> (u64, u64)| {
-        for _ in 0..100 {
+        for _ in 0..1500 {
             std::thread::sleep(Duration::from_millis(20));
             let (received, sent_or_dropped) = rig();
             if received == sent_or_dropped {

@@ -99,7 +99,7 @@ fn two_cpus_process_the_flows_of_a_gnb_each_in_order() {
         let counters = rig.datapath().counters();
         assert_eq!(counters.uplink_packets.get(), packets);
         // Packets of the kernel, such as those of ARP, may be in flight.
-        let are_equal = (0..100).any(|_| {
+        let are_equal = (0..1500).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
             let (received, sent_or_dropped) = balance(&rig.datapath().counters(), 0);
             received == sent_or_dropped
