@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 /// Longer than a retransmitted NAS message takes on a busy machine (TS 24.501, table 10.3.2: timers
 /// of 6 to 16 s).
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Polls `holds` until it returns a value. `state` describes the state for the error.
 ///
 /// # Errors
-/// It returns no value within 30 s.
+/// It returns no value within 60 s.
 pub async fn eventually<T>(
     what: &str,
     mut holds: impl FnMut() -> Option<T>,

@@ -65,7 +65,7 @@ pub async fn configure6(ue: &Ue, psi: u8) -> Result<Ipv6Addr> {
             }
         }
     };
-    let packet = tokio::time::timeout(Duration::from_secs(5), advertised)
+    let packet = tokio::time::timeout(Duration::from_secs(30), advertised)
         .await
         .context("no router advertisement")??;
     let mut address: [u8; 16] = packet.get(72..88).context("no prefix")?.try_into()?;

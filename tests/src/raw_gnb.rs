@@ -8,7 +8,7 @@ use martlet_ran::gnb::N2Link;
 use std::time::Duration;
 
 /// How long the AMF may take to send a message.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The gNB.
 pub struct RawGnb {
@@ -184,7 +184,7 @@ impl RawGnb {
     /// The next message of the AMF.
     ///
     /// # Errors
-    /// None arrives within 5 s, it is not valid, or the association ends.
+    /// None arrives within 30 s, it is not valid, or the association ends.
     pub async fn next(&self) -> Result<NGAP_PDU> {
         let received = tokio::time::timeout(TIMEOUT, self.link.recv())
             .await

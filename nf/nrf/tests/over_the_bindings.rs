@@ -233,7 +233,7 @@ async fn a_drained_function_registers_as_suspended() {
             }
         }
     };
-    let status = tokio::time::timeout(Duration::from_secs(5), registered).await;
+    let status = tokio::time::timeout(Duration::from_secs(30), registered).await;
     assert_eq!(status, Ok(NfStatus::Suspended));
 }
 

@@ -101,7 +101,7 @@ async fn a_scenario_is_played_over_sctp_and_gtp_u() {
         stack.listen(&[AMF.into()], 38412, &Options::default()).await.expect("a listener");
     let scenario = parse("by-hand.yaml", SCENARIO).unwrap_or_else(|report| panic!("{report}"));
     let user_plane = UdpSocket::bind((Ipv4Addr::from(UPF), 2152)).expect("a loopback address");
-    user_plane.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    user_plane.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let core = async {
         let mut amf = bridge(listener.accept().await.expect("an association"));
         amf.accept_setup().await;
@@ -328,7 +328,7 @@ async fn each_request_of_a_ping_in_a_namespace_needs_its_reply() {
     let scenario = scenario.unwrap_or_else(|report| panic!("{report}"));
     let user_plane =
         UdpSocket::bind((Ipv4Addr::from(upf_address), 2152)).expect("a loopback address");
-    user_plane.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    user_plane.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let core = async {
         let mut amf = bridge(listener.accept().await.expect("an association"));
         amf.accept_setup().await;

@@ -19,7 +19,7 @@ struct Upf(UdpSocket);
 impl Upf {
     fn new(address: [u8; 4]) -> Self {
         let socket = UdpSocket::bind((Ipv4Addr::from(address), PORT)).expect("a loopback address");
-        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         Upf(socket)
     }
 
@@ -112,7 +112,7 @@ async fn packets_are_queued_until_the_tunnel_is_open() {
 
     peer.send(gnb, &g_pdu(teid, &[0x45, 2, 3]));
     let (psi, packet) =
-        tokio::time::timeout(Duration::from_secs(5), packets.recv()).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(30), packets.recv()).await.unwrap().unwrap();
     assert_eq!((psi, &packet[..]), (5, &[0x45, 2, 3][..]));
 
     // The queue is bounded.
@@ -137,7 +137,7 @@ async fn downlink_packets_over_the_air_interface_arrive_later_and_in_order() {
     (0..10).for_each(|n| peer.send(gnb, &g_pdu(teid, &[0x45, n])));
     for n in 0..10 {
         let (_, packet) =
-            tokio::time::timeout(Duration::from_secs(5), packets.recv()).await.unwrap().unwrap();
+            tokio::time::timeout(Duration::from_secs(30), packets.recv()).await.unwrap().unwrap();
         assert_eq!(&packet[..], &[0x45, n]);
     }
     // Before the slot and after it.

@@ -34,7 +34,7 @@ async fn until(condition: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), met).await.expect("the condition in time");
+    tokio::time::timeout(Duration::from_secs(30), met).await.expect("the condition in time");
 }
 
 #[tokio::test]

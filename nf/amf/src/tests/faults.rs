@@ -255,7 +255,7 @@ async fn a_short_message_is_not_returned_to_its_ue() {
             }
         }
     };
-    let status = tokio::time::timeout(std::time::Duration::from_secs(5), status).await;
+    let status = tokio::time::timeout(std::time::Duration::from_secs(30), status).await;
     assert_eq!(status, Ok((None, GmmCause::PayloadWasNotForwarded.as_u8())));
 }
 

@@ -219,7 +219,7 @@ async fn a_change_of_the_subscription_does_not_register_the_amf_again() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), is_read).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), is_read).await.unwrap();
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(script.arrived(&[GET, REGISTER]), [GET, REGISTER, GET]);
 

@@ -31,7 +31,7 @@ fn setup_with_bits(mcc: &str, sst: u8, bits: u32) -> Bytes {
 }
 
 pub async fn next(from_amf: &mut mpsc::Receiver<(u16, Bytes)>) -> NGAP_PDU {
-    let received = tokio::time::timeout(Duration::from_secs(2), from_amf.recv()).await;
+    let received = tokio::time::timeout(Duration::from_secs(30), from_amf.recv()).await;
     let (_, data) = received.expect("an answer in time").expect("an AMF");
     let pdu = NGAP_PDU::decode(&data).unwrap();
     assert_eq!(pdu.check().unwrap(), [], "{}", pdu.procedure_name());
@@ -211,7 +211,7 @@ async fn stream_0_has_no_signalling_of_a_ue() {
         (vec![0xff; 7].into(), Kind::Initiating_ErrorIndication, false),
     ] {
         to_amf.send(message).await.unwrap();
-        let received = tokio::time::timeout(Duration::from_secs(2), from_amf.recv()).await;
+        let received = tokio::time::timeout(Duration::from_secs(30), from_amf.recv()).await;
         let (stream, data) = received.expect("an answer in time").expect("an AMF");
         let pdu = NGAP_PDU::decode(&data).unwrap();
         assert_eq!((pdu.kind(), stream != 0), (answer, is_of_ue));

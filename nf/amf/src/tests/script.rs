@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// How long a request may take to arrive.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The requests to the functions that serve [`Script::routes`], by the names of their operations.
 #[derive(Default)]

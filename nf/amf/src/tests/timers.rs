@@ -290,7 +290,7 @@ async fn the_udm_ends_the_registration_of_an_idle_ue() {
             }
         }
     };
-    assert!(tokio::time::timeout(std::time::Duration::from_secs(5), requests).await.unwrap());
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(30), requests).await.unwrap());
     core.wait_for((0, 0, 0)).await;
     assert_eq!(core.smf.sessions(), 0);
 }

@@ -71,7 +71,8 @@ impl Amf {
 
     /// The next message of the gNB. It must conform to the specification.
     pub async fn next(&mut self) -> (Kind, NGAP_PDU) {
-        let message = tokio::time::timeout(Duration::from_secs(5), self.peer.from_gnb.recv()).await;
+        let message = self.peer.from_gnb.recv();
+        let message = tokio::time::timeout(Duration::from_secs(30), message).await;
         let message = message.expect("a message in time").expect("a gNB");
         let pdu = NGAP_PDU::decode(&message.data).expect("NGAP");
         let deviations = pdu.check().expect("IEs");

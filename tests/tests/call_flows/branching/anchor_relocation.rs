@@ -70,7 +70,7 @@ fn ssc_mode_decides_whether_the_upf_is_relocated() {
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(5), notified)
+        tokio::time::timeout(Duration::from_secs(30), notified)
             .await
             .context("the UE receives no modification")??;
         let next = making

@@ -173,7 +173,7 @@ async fn until_packets_pass(one: (&Ue, Ipv4Addr), other: (&Ue, Ipv4Addr)) -> Res
             }
             anyhow::Ok(())
         };
-        tokio::time::timeout(Duration::from_secs(8), sent)
+        tokio::time::timeout(Duration::from_secs(60), sent)
             .await
             .with_context(|| format!("{source} to {destination}"))??;
     }

@@ -202,7 +202,7 @@ fn unknown_target_is_rejected_and_stray_cancel_is_acknowledged() {
         let mut answers = Vec::new();
         while answers.len() < 2 {
             let message =
-                tokio::time::timeout(std::time::Duration::from_secs(5), messages.recv()).await??;
+                tokio::time::timeout(std::time::Duration::from_secs(30), messages.recv()).await??;
             let pdu = NGAP_PDU::decode(&message)?;
             match pdu.kind() {
                 Kind::Unsuccessful_HandoverPreparation => {

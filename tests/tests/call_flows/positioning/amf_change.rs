@@ -46,7 +46,7 @@ fn connection_continues_at_another_amf_and_ends_with_the_registration() {
         let notified = || testbed.core.sbi_record.calls("nlmf-callback N1MessageNotify");
         let before = notified();
         lmf.up_config(moves).await.map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        for _ in 0..100 {
+        for _ in 0..1500 {
             if notified() > before {
                 break;
             }
@@ -67,7 +67,7 @@ fn connection_continues_at_another_amf_and_ends_with_the_registration() {
 
 /// Waits until an operation was called this often.
 async fn called(testbed: &Testbed, operation: &str, times: usize) -> Result<()> {
-    for _ in 0..250 {
+    for _ in 0..1500 {
         if testbed.core.sbi_record.calls(operation) >= times {
             return Ok(());
         }

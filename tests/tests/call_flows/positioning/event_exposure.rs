@@ -28,7 +28,7 @@ impl AmfEventCallback for Consumer {
 
 /// The next report, within 5 s.
 async fn next(reports: &mut mpsc::UnboundedReceiver<AmfEventReport>) -> Result<AmfEventReport> {
-    tokio::time::timeout(Duration::from_secs(5), reports.recv())
+    tokio::time::timeout(Duration::from_secs(30), reports.recv())
         .await
         .context("no report")?
         .context("a report")
@@ -57,7 +57,7 @@ async fn asked(messages: &mut broadcast::Receiver<Bytes>) -> Result<()> {
         {}
         anyhow::Ok(())
     };
-    tokio::time::timeout(Duration::from_secs(5), control)
+    tokio::time::timeout(Duration::from_secs(30), control)
         .await
         .context("no LOCATION REPORTING CONTROL")?
 }

@@ -9,7 +9,7 @@ fn refused(why: &'static str) -> MetricDelta<'static> {
 }
 
 async fn grown(growth: &MetricDelta<'_>, what: &str) -> Result<()> {
-    for _ in 0..250 {
+    for _ in 0..1500 {
         if growth.get() >= 1.0 {
             return Ok(());
         }

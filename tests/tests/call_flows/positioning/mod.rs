@@ -35,7 +35,7 @@ const OPERATIONS: &[&str] = &[
 
 const MIDDLE: GeoPoint = GeoPoint { lat: 54.0924, lon: 12.0991 };
 
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(30);
 
 fn place(east: f64, north: f64) -> GeoPoint {
     TangentPlane::at(MIDDLE).point(&Offset { east, north })
@@ -171,7 +171,7 @@ impl Testbed {
             port: 9127,
             trust,
             channels: vec![Kind::Rustls],
-            timeout: LIMIT,
+            timeout: Duration::from_secs(5),
             keep_alive: Duration::ZERO,
             mtu: 1400,
             environment: RadioEnvironment::at(at, plmn, cells(), PathLoss::default()),

@@ -314,7 +314,7 @@ fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
             refused("nrppa_malformed") + refused("nrppa_unknown_transaction")
                 >= garbage + unknown + 3.0
         };
-        for _ in 0..100 {
+        for _ in 0..1500 {
             if all_counted() {
                 break;
             }

@@ -145,8 +145,8 @@ fn ue_falls_back_to_tls_when_the_lmf_has_no_quic() {
             testbed.positioning_ue_over(1, place(50.0, 60.0), WHATEVER).await?;
         let start = std::time::Instant::now();
         testbed.locate(1).await?;
-        // The closed port is reported by ICMP, so the UE does not wait for a timeout.
-        ensure!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        // The closed port is reported by ICMP, so the UE does not wait for its timeout of 5 s.
+        ensure!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
         ensure!(
             positioning.state() == UeState::Established
                 && positioning.channel_kind() == Some(Kind::Rustls)

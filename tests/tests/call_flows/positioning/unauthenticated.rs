@@ -89,7 +89,7 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
         })
         .await?;
         let counted = || refused() >= before + 6.0;
-        for _ in 0..100 {
+        for _ in 0..1500 {
             if counted() {
                 break;
             }

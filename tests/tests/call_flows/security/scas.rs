@@ -210,7 +210,7 @@ fn ts_33_512_4_2_2_5_1_5g_guti_is_reallocated() {
         let before = tmsi().await?;
         peer_ue.send_ip(1, ping(from, to, 1)).await?;
         ue.recv_ip().await?;
-        for _ in 0..100 {
+        for _ in 0..1500 {
             if tmsi().await? != before {
                 break;
             }

@@ -54,7 +54,7 @@ fn gnb_moves_the_tunnel_of_a_session() {
         peer_ue.send_ip(1, ping(from, own, 7)).await?;
         let mut bytes = [0; 2000];
         let received =
-            tokio::time::timeout(std::time::Duration::from_secs(5), end.recv(&mut bytes)).await;
+            tokio::time::timeout(std::time::Duration::from_secs(30), end.recv(&mut bytes)).await;
         let length = received.context("no packet at the new tunnel end")??;
         ensure!(length > 36 && bytes[4..8] == [0, 0, 0xbe, 0xef], "{:02x?}", &bytes[..length]);
         ue.release_to_idle().await?;

@@ -52,7 +52,7 @@ fn session_that_a_gnb_releases_is_set_up_again() {
                 }
             }
         };
-        let asked = tokio::time::timeout(std::time::Duration::from_secs(5), set_up).await;
+        let asked = tokio::time::timeout(std::time::Duration::from_secs(30), set_up).await;
         asked.context("the gNB is not asked to set the session up")??;
         ue.release_to_idle().await?;
         reaches(&ue, 1, GATEWAY).await?;

@@ -17,7 +17,7 @@ fn framed_route_reaches_the_network_behind_the_ue() {
         let (other, own) = core.ue_with_session(&gnb, 2).await?;
         // A packet to a host in the framed network reaches the UE.
         let socket = UdpSocket::bind("10.45.0.1:5353")?;
-        socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+        socket.set_read_timeout(Some(Duration::from_secs(30)))?;
         socket.send_to(b"hello", "10.60.0.7:7")?;
         let (_, packet) = ue.recv_ip().await?;
         ensure!(packet[16..20] == [10, 60, 0, 7], "{packet:02x?}");

@@ -23,7 +23,7 @@ fn unstructured_data_is_exchanged_with_the_server() {
             core.subscribe(n, |subscriber| subscriber.slices[0].dnns = dnns)?;
         }
         let socket = UdpSocket::bind(server)?;
-        socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+        socket.set_read_timeout(Some(Duration::from_secs(30)))?;
         let gnb = core.gnb(1).await?;
         let (one, two) = (gnb.new_ue(core.ue_config(1))?, gnb.new_ue(core.ue_config(2))?);
         for ue in [&one, &two] {

@@ -157,7 +157,7 @@ pub async fn until_packet_passes(
     destination: Ipv4Addr,
     sequence: u16,
 ) -> Result<()> {
-    for _ in 0..40 {
+    for _ in 0..200 {
         from.send_ip(1, ping(source, destination, sequence)).await?;
         while let Ok(received) =
             tokio::time::timeout(Duration::from_millis(250), to.recv_ip()).await
