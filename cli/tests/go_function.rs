@@ -83,7 +83,7 @@ fn lines(output: ChildStdout) -> Receiver<String> {
 }
 
 fn next(output: &Receiver<String>) -> Result<String> {
-    output.recv_timeout(Duration::from_secs(10)).context("the function writes nothing")
+    output.recv_timeout(Duration::from_secs(60)).context("the function writes nothing")
 }
 
 /// Instances of the function that the NRF returns to a consumer that uses HTTP or the fabric.

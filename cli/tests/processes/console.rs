@@ -353,7 +353,7 @@ fn a_quick_run_of_the_lab_is_started_and_stopped_in_chromium() {
                 .kill_on_drop(true)
                 .spawn()?;
             server = Some(child);
-            let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
             while !socket.exists() {
                 ensure!(tokio::time::Instant::now() < give_up, "martlet-lab does not serve");
                 tokio::time::sleep(Duration::from_millis(50)).await;

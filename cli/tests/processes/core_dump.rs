@@ -19,7 +19,7 @@ fn dumps_core(folder: &Path, program: &[&str], once: &Path) -> Result<bool> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    let give_up = Instant::now() + Duration::from_secs(20);
+    let give_up = Instant::now() + Duration::from_secs(60);
     while !once.exists() {
         ensure!(Instant::now() < give_up, "{program:?} does not start");
         std::thread::sleep(Duration::from_millis(10));

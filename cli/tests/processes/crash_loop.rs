@@ -33,7 +33,7 @@ fn tables(pid: u32) -> Result<(u64, u64)> {
 }
 
 async fn next_process_of_lmf(core: &CoreProcess, killed: u32) -> Result<()> {
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(40);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     while core.process_of("nf lmf").is_none_or(|pid| pid == killed) {
         ensure!(tokio::time::Instant::now() < give_up, "the LMF is not restarted");
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -98,7 +98,7 @@ fn is_writable(site: &Site) -> Result<bool> {
 
 /// Waits until the readiness of the core and the UDR's metric report this.
 async fn until_writable(site: &Site, writable: bool) -> Result<()> {
-    let give_up = Instant::now() + Duration::from_secs(20);
+    let give_up = Instant::now() + Duration::from_secs(60);
     loop {
         let (status, why) = send(&site.oam(), "GET", "/readyz", "")?;
         if (status == 200) == writable && is_writable(site)? == writable {
@@ -167,7 +167,7 @@ fn full_disk(name: &'static str, arguments: &'static [&'static str]) {
         for _ in 0..3 {
             let filling = Filling::of(&disk)?;
             // The log of the database may have room for a few commits.
-            let give_up = Instant::now() + Duration::from_secs(20);
+            let give_up = Instant::now() + Duration::from_secs(60);
             let cause = loop {
                 ensure!(Instant::now() < give_up, "vectors are handed out: {numbers:?}");
                 match vector(&site, 1)? {
@@ -224,7 +224,7 @@ fn a_full_disk_is_a_rejection_with_a_cause_and_heals_in_one_process() {
         registration_cycle(&ue(&gnb, 1)?).await?;
         let filling = Filling::of(&disk)?;
         registrations(&gnb, &Notify::new()).await?;
-        let give_up = Instant::now() + Duration::from_secs(20);
+        let give_up = Instant::now() + Duration::from_secs(60);
         while send(&site.oam(), "GET", "/readyz", "")?.0 != 503 {
             ensure!(Instant::now() < give_up, "ready on a full disk");
             registrations(&gnb, &Notify::new()).await?;
@@ -284,7 +284,7 @@ async fn full_server(site: &Site, disk: &Path) -> Result<()> {
     ensure!(log.contains(remedy), "{remedy}: {log}");
     drop(filling);
     until_served(&gnb).await?;
-    let give_up = Instant::now() + Duration::from_secs(10);
+    let give_up = Instant::now() + Duration::from_secs(60);
     while let (status, why) = send(&site.oam(), "GET", "/readyz", "")?
         && status != 200
     {

@@ -17,7 +17,7 @@ const ATTEMPTS: usize = 40;
 /// Sends a request over HTTP/1.1 to a function's socket. Returns the status and the body.
 fn send(socket: &Path, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
     let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let length = body.len();
     let kind = "application/json-patch+json";
     write!(

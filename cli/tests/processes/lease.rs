@@ -36,7 +36,7 @@ async fn until_member(
     what: &str,
     is: impl Fn(&serde_json::Value) -> bool,
 ) -> Result<()> {
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {
         let status = status_of_member(site, name)?;
         if is(&status) {

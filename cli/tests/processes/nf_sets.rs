@@ -135,7 +135,7 @@ impl ExtraFunction {
 
     /// Waits until it has ended.
     pub async fn ended(mut self) -> Result<()> {
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
         while self.0.try_wait()?.is_none() {
             ensure!(tokio::time::Instant::now() < give_up, "the function does not end");
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -224,7 +224,7 @@ pub async fn until_reached(
     to: (&Ue, Ipv4Addr),
     sequence: u16,
 ) -> Result<()> {
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {
         from.0.send_ip(1, ping(from.1, to.1, sequence)).await?;
         let wait = Duration::from_millis(700);
@@ -321,7 +321,7 @@ async fn amf_takeover(site: &Site) -> Result<()> {
     first.lost().await;
     // A connected UE sends a service request, with its packet pending.
     reaches(&active, 1, GATEWAY).await.context("the connected UE")?;
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     while active.status().await?.guti.is_none_or(|guti| guti.amf_pointer() != 0) {
         ensure!(tokio::time::Instant::now() < give_up, "it has no 5G-GUTI of its new AMF");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -425,7 +425,7 @@ async fn smf_takeover(site: &Site) -> Result<()> {
         nix::unistd::Pid::from_raw(core.id() as i32),
         nix::sys::signal::Signal::SIGHUP,
     )?;
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     while active.status().await?.sessions.iter().all(|session| session.flows != [(1, 9), (2, 7)]) {
         ensure!(
             tokio::time::Instant::now() < give_up,
@@ -472,7 +472,7 @@ async fn charged_smf_takeover(site: &Site) -> Result<()> {
         shown["records"][0]["reports"].as_u64().with_context(|| format!("no record: {shown}"))
     };
     let before = reports()?;
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(30);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     while reports()? == before {
         ensure!(tokio::time::Instant::now() < give_up, "the SMF has not reported usage");
         reaches(&charged, 1, GATEWAY).await?;
@@ -518,7 +518,7 @@ async fn smf_takeover_with_requested_flow(site: &Site) -> Result<()> {
     tokio::time::sleep(Duration::from_millis(300)).await;
     other.kill()?;
     until(&core, "smf", "it has taken over the session", |smf| smf["sessions"] == 1).await?;
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(30);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {
         let sessions = requester.status().await?.sessions;
         if sessions.iter().any(|session| session.flows == [(1, 9)]) {

@@ -305,7 +305,7 @@ fn wrong_id_tokens_and_states_of_an_openid_provider_are_refused() {
         // The provider is down: a clear error, and local users sign in.
         let (caller, parameters) = redirected("anna").await?;
         drop(provider);
-        let give_up = std::time::Instant::now() + Duration::from_secs(10);
+        let give_up = std::time::Instant::now() + Duration::from_secs(60);
         while std::net::TcpStream::connect(("127.0.0.1", PORT)).is_ok() {
             ensure!(std::time::Instant::now() < give_up, "the provider does not end");
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -30,7 +30,7 @@ pub fn oam_at(socket: &Path, path: &str) -> Result<(u16, String)> {
 
 /// Waits until a function is ready, or until it is not since this is missing.
 pub async fn until_ready(site: &Site, name: &str, missing: Option<&str>) -> Result<()> {
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {
         let (status, answer) = oam_of(site, name, "/readyz")?;
         match missing {

@@ -175,7 +175,7 @@ fn two_machines_run_with_a_bundle_of_certificates_each() {
                 running.push(Function::start(&site, file, name)?);
             }
         }
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(40);
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
         loop {
             let attempt = async {
                 let gnb = gnb().await?;

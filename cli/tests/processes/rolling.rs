@@ -241,7 +241,7 @@ async fn restart_own(site: &Site, core: &CoreProcess, name: &str) -> Result<()> 
     let process = || core.process_of(&format!("nf {name}"));
     let before = process().context("its process")?;
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(before as i32), SIGTERM)?;
-    let give_up = Instant::now() + Duration::from_secs(30);
+    let give_up = Instant::now() + Duration::from_secs(60);
     let is_ready = || oam_of(site, name, "/readyz").is_ok_and(|(status, _)| status == 200);
     while process().is_none_or(|now| now == before) || !is_ready() {
         ensure!(Instant::now() < give_up, "the {name} is not ready again");
@@ -300,7 +300,7 @@ async fn until_associated(site: &Site, core: &CoreProcess) -> Result<()> {
 async fn drain_upf(socket: &Path) -> Result<()> {
     martlet(&["drain", "--at", &path(socket), "upf"])?;
     let sessions = || Ok::<_, anyhow::Error>(status_at(socket)?["nfs"][0]["status"].clone());
-    let give_up = Instant::now() + Duration::from_secs(20);
+    let give_up = Instant::now() + Duration::from_secs(60);
     while sessions()?["sessionCount"] != 0 {
         ensure!(Instant::now() < give_up, "sessions stay: {}", sessions()?);
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -447,7 +447,7 @@ async fn idle_ue(site: &Site) -> Result<()> {
         async { until_reached(sender, receiver, 1).await.context("while its AMF stops") };
     tokio::try_join!(other.ended(), received)?;
     until_reached(sender, receiver, 2).await.context("when its AMF has stopped")?;
-    let give_up = Instant::now() + Duration::from_secs(10);
+    let give_up = Instant::now() + Duration::from_secs(60);
     while idle.status().await?.guti.is_none_or(|guti| guti.amf_pointer() != 0) {
         ensure!(Instant::now() < give_up, "it has no 5G-GUTI of the other AMF");
         tokio::time::sleep(Duration::from_millis(20)).await;

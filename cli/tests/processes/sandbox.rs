@@ -113,7 +113,7 @@ fn the_amf_process_never_has_net_raw() {
             core.process_of("nf amf ").is_some_and(|pid| pid != amf)
         })
         .await?;
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
         let gnb = loop {
             match gnb_at(3, "127.0.0.5:38412").await {
                 Ok(gnb) => break gnb,
@@ -233,7 +233,7 @@ fn a_split_core_with_reduced_rights_serves_procedures_of_every_kind() {
             core.process_of("nf amf ").is_some_and(|pid| pid != amf)
         })
         .await?;
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
         while check_rights(&core).is_err() {
             ensure!(tokio::time::Instant::now() < give_up, "{:?}", check_rights(&core));
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -244,7 +244,7 @@ fn a_split_core_with_reduced_rights_serves_procedures_of_every_kind() {
         registration_cycle(&ue(&gnb, 2)?).await?;
         gnb.shutdown().await;
         ensure!(std::fs::metadata(&pcap)?.len() > 10_000, "the capture is empty");
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
         let text = loop {
             let mut shown = Command::new(MARTLET);
             let shown = shown.args(["status", "--security", "-c"]).arg(site.config()).output()?;
@@ -296,7 +296,7 @@ fn the_api_of_a_core_with_a_user_for_each_function_copies_databases_and_reads_hi
             ensure!(std::fs::metadata(&file)?.len() > 0, "{name}: {made}");
         }
         let events = site.0.join("martlet.amf.history");
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
         while std::fs::metadata(&events)?.len() == 0 {
             ensure!(tokio::time::Instant::now() < give_up, "the AMF wrote no history");
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -378,13 +378,13 @@ mod attack {
                 // The AMF continues to serve.
                 ensure!(function(&core, "amf")? == amf, "the AMF has ended");
             } else {
-                let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+                let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
                 while core.process_of("nf amf ").is_none_or(|pid| pid == amf) {
                     ensure!(tokio::time::Instant::now() < give_up, "the AMF was not killed");
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             }
-            let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
             let gnb = loop {
                 match gnb().await {
                     Ok(gnb) => break gnb,
@@ -523,7 +523,7 @@ mod attack {
                 core.process_of("nf smf ").is_some_and(|pid| pid != killed)
             })
             .await?;
-            let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
             let is_planted =
                 || std::fs::metadata(&journal).is_ok_and(|status| status.uid() == user_of("amf"));
             while is_planted() {
@@ -580,7 +580,7 @@ mod attack {
                 })
                 .await?;
             }
-            let give_up = tokio::time::Instant::now() + Duration::from_secs(40);
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
             while check_rights(&core).is_err() {
                 ensure!(tokio::time::Instant::now() < give_up, "{:?}", check_rights(&core));
                 tokio::time::sleep(Duration::from_millis(50)).await;

@@ -123,7 +123,7 @@ fn attack(site: &Site) -> Result<()> {
 /// Kills a function, and waits until it serves again at the socket that it left behind.
 async fn restart(core: &CoreProcess, name: &str) -> Result<()> {
     let killed = kill(core, name)?;
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     let is_back = || {
         core.process_of(&format!("nf {name}")).is_some_and(|pid| pid != killed)
             && core.status().is_ok_and(|status| status.to_string().contains(&format!("\"{name}\"")))
@@ -145,7 +145,7 @@ fn attack_a_core(name: &'static str, arguments: &'static [&'static str]) {
         restart(&core, "udr").await?;
         restart(&core, "ausf").await?;
         attack(&site)?;
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(30);
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
         while let Err(error) = registration_cycle(&ue(&gnb, 2)?).await {
             ensure!(tokio::time::Instant::now() < give_up, "after restarts: {error:#}");
         }

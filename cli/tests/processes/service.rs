@@ -74,7 +74,7 @@ fn systemd_notification_configuration_reload_and_ue_history() {
             hangup()?;
             let log = || std::fs::read_to_string(site.0.join("log")).unwrap_or_default();
             let until = |what: &'static str| async move {
-                let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+                let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
                 while !log().contains(what) {
                     ensure!(
                         tokio::time::Instant::now() < give_up,
@@ -99,7 +99,7 @@ fn systemd_notification_configuration_reload_and_ue_history() {
             let flow = "{ name: voice, five_qi: 1, filters: [permit out 17 from any to assigned] }";
             std::fs::write(site.config(), format!("{before}pcf: {{ flows: [{flow}] }}\n"))?;
             hangup()?;
-            let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
             while ue.status().await?.sessions[0].flows != [(1, 9), (2, 1)] {
                 ensure!(tokio::time::Instant::now() < give_up, "{:?}", ue.status().await?);
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -7,7 +7,7 @@ use nix::unistd::Pid;
 use std::time::{Duration, Instant};
 
 /// Longer than the functions' shutdown, in which they wait for each other.
-const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(60);
 
 fn send(pid: u32, signal: Signal) -> Result<()> {
     Ok(kill(Pid::from_raw(pid as i32), signal)?)

@@ -97,7 +97,7 @@ impl Site {
         let program = self.program(arguments)?;
         let core =
             CoreProcess::start(&program, &self.config(), &self.0, arguments, &self.oam(), 10)?;
-        let give_up = std::time::Instant::now() + Duration::from_secs(10);
+        let give_up = std::time::Instant::now() + Duration::from_secs(60);
         while !core.status()?.to_string().contains("\"associated\":true") {
             ensure!(std::time::Instant::now() < give_up, "the SMF is not associated with the UPF");
             std::thread::sleep(Duration::from_millis(20));
@@ -202,7 +202,7 @@ pub async fn until(
     what: &str,
     is: impl Fn(&serde_json::Value) -> bool,
 ) -> Result<()> {
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     while !is(&status_of(core, name)) {
         ensure!(tokio::time::Instant::now() < give_up, "{what}: {}", status_of(core, name));
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -161,7 +161,7 @@ fn idle_members_of_an_smf_set_open_no_connections_and_poll_once_a_second() {
             } else {
                 server.restart()?
             }
-            let give_up = Instant::now() + Duration::from_secs(20);
+            let give_up = Instant::now() + Duration::from_secs(60);
             while logged(&site, "smf", "set")? != logs {
                 ensure!(Instant::now() < give_up, "{:?}", logged(&site, "smf", "set")?);
                 tokio::time::sleep(Duration::from_millis(50)).await;

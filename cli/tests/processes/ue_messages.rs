@@ -70,7 +70,7 @@ async fn recorded(arguments: &'static [&'static str]) -> Result<()> {
         second.establish_pdu_session(internet())
     )?;
     first.deregister().await?;
-    let give_up = Instant::now() + Duration::from_secs(20);
+    let give_up = Instant::now() + Duration::from_secs(60);
     let shown = loop {
         let shown = ask("GET", job.clone(), None).await??.expect(200)?.body;
         if lines(&shown).iter().any(|line| line.contains("UEContextReleaseComplete")) {

@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 /// Waits until a condition is met.
 async fn eventually(what: &str, is: impl AsyncFn() -> bool) -> Result<()> {
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+    let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
     while !is().await {
         ensure!(tokio::time::Instant::now() < give_up, "waited in vain for {what}");
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -105,7 +105,7 @@ async fn look_at_packets(site: Result<Site>) -> Result<()> {
     let ended = async |children: Vec<Child>| -> Result<Vec<(bool, String, String)>> {
         let watched: Vec<_> =
             children.into_iter().map(|child| tokio::spawn(output(child))).collect();
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(25);
+        let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
         while watched.iter().any(|task| !task.is_finished())
             && tokio::time::Instant::now() < give_up
         {

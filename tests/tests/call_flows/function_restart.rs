@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 pub static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Time limit of a test.
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(600);
 /// Time until UEs are served again.
 const RECOVERY: Duration = Duration::from_secs(60);
 /// The UEs of the load.

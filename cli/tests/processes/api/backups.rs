@@ -16,7 +16,7 @@ fn a_backup_of_the_api_is_restored() {
         let before = api.get(restored_path)?;
         let folder = site.0.join("backup").display().to_string();
         let made = api.post("/backups", json!({"folder": folder}))?.expect(202)?.body;
-        let give_up = Instant::now() + Duration::from_secs(20);
+        let give_up = Instant::now() + Duration::from_secs(60);
         let job = format!("/jobs/{}", made["id"].as_str().context("a job")?);
         while api.get(&job)?["state"] != "succeeded" {
             ensure!(Instant::now() < give_up, "{}", api.get(&job)?);

@@ -25,7 +25,7 @@ fn a_policy_is_changed_over_the_api_and_the_rest_needs_a_restart() {
 
         let folder = site.0.join("backup");
         let made = api.post("/backups", json!({"folder": folder}))?.expect(202)?.body;
-        let give_up = Instant::now() + Duration::from_secs(20);
+        let give_up = Instant::now() + Duration::from_secs(60);
         let id = made["id"].as_str().context("a job")?;
         while api.get(&format!("/jobs/{id}"))?["state"] != "succeeded" {
             ensure!(Instant::now() < give_up, "{}", api.get(&format!("/jobs/{id}"))?);

@@ -24,7 +24,7 @@ async fn attack_on_the_api(arguments: &'static [&'static str]) -> Result<()> {
     if let Some(pid) = core.process_of("nf oam") {
         let read = || std::fs::read_to_string(format!("/proc/{pid}/status"));
         // The thread of the API may answer a moment before the process has given up its rights.
-        let (mut status, give_up) = (read()?, Instant::now() + Duration::from_secs(20));
+        let (mut status, give_up) = (read()?, Instant::now() + Duration::from_secs(60));
         while !status.contains("CapPrm:\t0000000000000000") && Instant::now() < give_up {
             tokio::time::sleep(Duration::from_millis(20)).await;
             status = read()?;
@@ -57,7 +57,7 @@ async fn attack_on_the_api(arguments: &'static [&'static str]) -> Result<()> {
     registration_cycle(&ue(&gnb, 2)?).await?;
     flood.await?;
     drop((tcp, sockets));
-    let give_up = Instant::now() + Duration::from_secs(20);
+    let give_up = Instant::now() + Duration::from_secs(60);
     while Caller::socket(&site).get("/version").is_err() {
         ensure!(Instant::now() < give_up, "the API does not answer any more");
         tokio::time::sleep(Duration::from_millis(50)).await;

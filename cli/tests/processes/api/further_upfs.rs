@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// Longest wait for figures.
-const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// The figures of the second UPF, once they comply.
 async fn figures(api: &Caller, complies: impl Fn(&Value) -> bool) -> Result<()> {

@@ -33,7 +33,7 @@ fn a_quick_run_of_the_lab_is_started_over_the_api() {
             program: Some(program),
         };
         let server = tokio::spawn(martlet_lab::serve::serve(args));
-        let give_up = Instant::now() + Duration::from_secs(10);
+        let give_up = Instant::now() + Duration::from_secs(60);
         let api2 = api.clone();
         let ask = move |path: &'static str| {
             let api = api2.clone();
@@ -51,7 +51,7 @@ fn a_quick_run_of_the_lab_is_started_over_the_api() {
             // A run that is cancelled leaves no report.
             let started = request("sbi")?.expect(202)?.body;
             let path = format!("/jobs/{}", started["id"].as_str().context("a job")?);
-            let give_up = Instant::now() + Duration::from_secs(20);
+            let give_up = Instant::now() + Duration::from_secs(60);
             while !api2.get(&path)?["result"].to_string().contains("sbi begins") {
                 ensure!(Instant::now() < give_up, "{}", api2.get(&path)?);
                 std::thread::sleep(Duration::from_millis(50));

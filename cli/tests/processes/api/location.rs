@@ -23,7 +23,7 @@ fn a_ue_is_located_periodically_and_its_track_is_removed() {
         let body = json!({"supi": "imsi-001010000000001", "interval_s": 1, "seconds": 60});
         let started = api.post("/location-requests", body)?.expect(201)?.body;
         let path = format!("/location-requests/{}", started["id"].as_str().context("an id")?);
-        let give_up = Instant::now() + Duration::from_secs(30);
+        let give_up = Instant::now() + Duration::from_secs(60);
         loop {
             let request = api.get(&path)?;
             let positions = request["positions"].as_array().context("positions")?;

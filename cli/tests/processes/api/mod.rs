@@ -90,7 +90,7 @@ impl Caller {
 
     /// Waits until the API answers: it starts last.
     pub async fn until_it_answers(&self) -> Result<()> {
-        let give_up = Instant::now() + Duration::from_secs(20);
+        let give_up = Instant::now() + Duration::from_secs(60);
         while self.get("/version").is_err() {
             ensure!(Instant::now() < give_up, "no API");
             tokio::time::sleep(Duration::from_millis(50)).await;

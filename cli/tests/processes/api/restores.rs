@@ -17,7 +17,7 @@ const USER: u32 = 54_321;
 fn backup(api: &Caller, folder: &Path) -> Result<String> {
     let folder = folder.display().to_string();
     let made = api.post("/backups", json!({"folder": folder}))?.expect(202)?.body;
-    let job = ended(api, &made, Duration::from_secs(20))?;
+    let job = ended(api, &made, Duration::from_secs(60))?;
     ensure!(job["state"] == "succeeded", "{job}");
     Ok(folder)
 }
@@ -310,7 +310,7 @@ fn a_restore_that_cannot_be_carried_out_leaves_the_data_and_is_reported() {
         let acknowledged = api.post("/alarms/restore-failed/acknowledgement", json!({}))?;
         let by = acknowledged.expect(200)?.body["acknowledged_by"].clone();
         ensure!(api.get("/restores")?["last"]["acknowledged_by"] == by && by.is_string());
-        let give_up = Instant::now() + Duration::from_secs(10);
+        let give_up = Instant::now() + Duration::from_secs(60);
         while api.get("/alarms")?.to_string().contains("restore-failed") {
             ensure!(Instant::now() < give_up, "the alarm stays");
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -339,7 +339,7 @@ fn a_core_without_database_files_names_the_remedy() {
         let found = preview(&api, "/backup")?.expect(422)?.body;
         ensure!(found["remedy"].to_string().contains("pg_dump"), "{found}");
         let made = api.post("/backups", json!({"folder": site.0.join("backup")}))?;
-        let job = ended(&api, &made.expect(202)?.body, Duration::from_secs(20))?;
+        let job = ended(&api, &made.expect(202)?.body, Duration::from_secs(60))?;
         ensure!(job["error"].to_string().contains("udr.path"), "{job}");
         core.stop()
     });

@@ -39,7 +39,7 @@ fn subscribers_with_conflicts_pages_idempotency_and_imports() {
             let text = Value::from(all.clone()).to_string();
             json!({"format": "martlet", "text": text, "dry_run": dry_run, "replace": true})
         };
-        let ended = |started: Value| ended(&api, &started, Duration::from_secs(20));
+        let ended = |started: Value| ended(&api, &started, Duration::from_secs(60));
         let before = api.get("/subscribers")?["total"].clone();
         let dry = ended(api.post("/subscriber-imports", import(true))?.expect(202)?.body)?;
         ensure!(dry["result"]["new"] == 40, "{dry}");
@@ -88,7 +88,7 @@ fn a_group_of_subscribers_is_changed_by_a_job_with_a_preview() {
         let api = Caller::socket(&site);
         let job = |body: Value| -> Result<Value> {
             let started = api.post("/subscriber-changes", body)?.expect(202)?.body;
-            ended(&api, &started, Duration::from_secs(20))
+            ended(&api, &started, Duration::from_secs(60))
         };
         let digits = json!({"imsi": "00101000000011"});
         let joined = job(json!({"select": digits, "add_groups": ["sensors"]}))?;

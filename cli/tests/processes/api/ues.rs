@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 
 /// Lines of the events until one contains a text.
 fn events_until(stream: UnixStream, text: &str) -> Result<Vec<String>> {
-    stream.set_read_timeout(Some(Duration::from_secs(15)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     let mut lines = Vec::new();
     for line in BufReader::new(stream).lines() {
         let line = line.with_context(|| format!("waiting for {text} in {lines:#?}"))?;
@@ -76,7 +76,7 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
     // An idle UE answers the paging.
     let paged = post("paging").await??.expect(200)?.body;
     ensure!(paged["done"] == "the UE answered the paging", "{paged}");
-    let give_up = Instant::now() + Duration::from_secs(20);
+    let give_up = Instant::now() + Duration::from_secs(60);
     while api.get(&format!("/ues/{supi}"))?["state"] != "registered, connected" {
         ensure!(Instant::now() < give_up, "the UE is not connected");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -101,7 +101,7 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
     // A UE that was refused has a history.
     let refused = crate::site::ue(&gnb, 77)?;
     ensure!(refused.register().await.is_err(), "the subscriber does not exist");
-    let give_up = Instant::now() + Duration::from_secs(5);
+    let give_up = Instant::now() + Duration::from_secs(60);
     loop {
         let history = api.get("/ues/imsi-001010000000077/history")?.to_string();
         if history.contains("failed") {

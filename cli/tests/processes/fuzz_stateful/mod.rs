@@ -372,7 +372,7 @@ async fn fuzz(binding: &str, seed: u64, strict: bool, length: Duration) -> Resul
     ensure!(!inside.contains(&0), "{answers:?}: no attacker with a session or channel");
     ensure!(core.family() == pids, "a process has ended and another one was started");
     // Connections and contexts of attackers end by their time limits.
-    let give_up = Instant::now() + Duration::from_secs(40);
+    let give_up = Instant::now() + Duration::from_secs(60);
     loop {
         let grown: Vec<_> = resources(&core)
             .into_iter()
