@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(20);
 /// Bytes of the largest message.
 const LARGEST: usize = 65_795;
 
@@ -218,12 +218,13 @@ async fn an_untrusted_or_absent_lmf_is_an_error_without_delay() {
             let served = result_rx.recv().await.unwrap();
             assert!(matches!(served, Err(ChannelError::Tls(_))), "{kind:?}: {served:?}");
         }
-        let free = std::net::UdpSocket::bind(here()).unwrap().local_addr().unwrap();
+        // Of an address where no other test listens.
+        let absent = std::net::SocketAddr::from(([127, 77, 38, 1], at.port()));
         let connector = AsyncConnector::new(kind, &ours.trust("lmf.example"), &options()).unwrap();
         let start = std::time::Instant::now();
-        let error = connect_to(&connector, free).await.err();
+        let error = connect_to(&connector, absent).await.err();
         assert!(matches!(error, Some(ChannelError::Io(_))), "{kind:?}: {error:?}");
-        assert!(start.elapsed() < Duration::from_secs(1), "{kind:?}");
+        assert!(start.elapsed() < LIMIT / 2, "{kind:?}");
     }
     assert!(AsyncConnector::new(Kind::Ktls, &identity().trust("x"), &options()).is_err());
 }
@@ -283,6 +284,10 @@ async fn forged_datagrams_disturb_no_connection_and_leak_no_state() {
     };
     let (total, ()) = tokio::join!(work, ue);
     assert_eq!(total, 5 * 3000);
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    assert_eq!(listener.connections(), 0, "the listener still holds a connection");
+    // Handshakes time out.
+    let give_up = std::time::Instant::now() + LIMIT;
+    while listener.connections() > 0 {
+        assert!(std::time::Instant::now() < give_up, "the listener still holds a connection");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

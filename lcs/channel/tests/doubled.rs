@@ -36,7 +36,7 @@ fn doubling(to: SocketAddr, passed: mpsc::Sender<()>) -> SocketAddr {
 #[test]
 fn a_duplicated_first_datagram_is_one_connection_and_delays_no_other() {
     let identity = Identity::self_signed(&["lmf.example"]).unwrap();
-    let options = Options { timeout: Duration::from_secs(5), ..Options::default() };
+    let options = Options { timeout: Duration::from_secs(20), ..Options::default() };
     let mut listener =
         listen(Kind::Quinn, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).unwrap();
     let at = listener.local_addr();
@@ -67,7 +67,7 @@ fn a_duplicated_first_datagram_is_one_connection_and_delays_no_other() {
             assert!(channel.receive(&mut bytes).unwrap());
         }
         assert_eq!(bytes, b"hello");
-        assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
     }
     work.join().unwrap();
 }

@@ -12,7 +12,7 @@ fn here() -> SocketAddr {
 }
 
 fn options() -> Options {
-    Options { timeout: Duration::from_secs(5), ..Options::default() }
+    Options { timeout: Duration::from_secs(20), ..Options::default() }
 }
 
 fn identity() -> Identity {
@@ -195,7 +195,7 @@ fn input_that_is_not_tls_is_rejected_and_a_silent_peer_times_out() {
         let silent = TcpStream::connect(at).unwrap();
         let start = Instant::now();
         assert!(matches!(work.join().unwrap(), Some(ChannelError::Timeout)), "{kind:?}");
-        assert!(start.elapsed() < Duration::from_secs(2));
+        assert!(start.elapsed() < Duration::from_secs(10), "{kind:?}: {:?}", start.elapsed());
         drop(silent);
 
         let (at, work) = serve(kind, &identity(), &options, |channel| channel.err());

@@ -325,7 +325,7 @@ impl Capture {
 
     /// Ends the capture when the file has `bytes` bytes, or after a timeout.
     fn end(mut self, file: &std::path::Path, bytes: u64) {
-        for _ in 0..50 {
+        for _ in 0..300 {
             std::thread::sleep(Duration::from_millis(100));
             if std::fs::metadata(file).is_ok_and(|it| it.len() >= bytes) {
                 break;
