@@ -189,7 +189,7 @@ fn closing_with_unread_data_resets_the_connection<S: Stream>(pair: Pair<S>) {
     a.write_all(b"hardly read").unwrap();
     assert_eq!(b.read(&mut [0; 6]).unwrap(), 6);
     drop(b);
-    a.read_timeout(Some(Duration::from_secs(5)));
+    a.read_timeout(Some(Duration::from_secs(30)));
     assert_eq!(a.read(&mut [0; 8]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
@@ -271,7 +271,11 @@ fn a_new_deadline_applies_to_calls_that_wait_already() {
         .collect();
     std::thread::sleep(Duration::from_millis(20));
     Stream::write_all(&b, b"x").unwrap();
-    std::thread::sleep(Duration::from_millis(20));
+    let give_up = Instant::now() + Duration::from_secs(30);
+    while !waiting.iter().any(|thread| thread.is_finished()) {
+        assert!(Instant::now() < give_up, "no thread has read");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     a.set_read_deadline(Some(Instant::now()));
     let mut outcomes: Vec<_> = waiting.into_iter().map(|thread| thread.join().unwrap()).collect();
     outcomes.sort();
@@ -314,7 +318,7 @@ fn dropping_a_closed_listener_does_not_affect_its_successor() {
     let second = machine.server.listen(address).unwrap();
     drop(first);
     let a = machine.client.connect(address, None).unwrap();
-    let b = second.accept(Some(Instant::now() + Duration::from_secs(5))).unwrap();
+    let b = second.accept(Some(Instant::now() + Duration::from_secs(30))).unwrap();
     Stream::write_all(&a, b"x").unwrap();
     assert_eq!(Stream::read(&b, &mut [0; 8]).unwrap(), 1);
 }
@@ -399,7 +403,7 @@ fn an_unresponsive_manager_blocks_no_member_and_receives_all_messages_later() {
     let manager = silent_manager(&dir, read);
     let limits = ProcessLimits { routes: 5000, ..ProcessLimits::default() };
     let fabric = BlockingFabric::start("test", dir.socket(), limits).unwrap();
-    fabric.joined(Some(Instant::now() + Duration::from_secs(5))).unwrap();
+    fabric.joined(Some(Instant::now() + Duration::from_secs(30))).unwrap();
     // More than the socket buffer holds.
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     for port in 1..=3000 {

@@ -71,7 +71,7 @@ fn serve() -> (Arc<Shelf>, ThingsClient, Bindings) {
     let local = LocalBinding::new();
     local.add("things:80", Arc::new(Router::new().serve(THINGS.routes(shelf.clone()))));
     let bindings = Bindings::new().with_local(local);
-    let policy = CallPolicy { timeout: Duration::from_millis(200), strict: false };
+    let policy = CallPolicy { timeout: Duration::from_secs(2), strict: false };
     let peer = Peer::new(Arc::new(bindings.clone()), ApiRoot::http("things:80"), "AMF", policy);
     (shelf, ThingsClient::new(peer), bindings)
 }

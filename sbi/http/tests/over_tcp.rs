@@ -30,6 +30,7 @@ service! {
 #[derive(Default)]
 struct Server {
     reads: AtomicU32,
+    hanging: AtomicU32,
 }
 impl Echo for Server {
     async fn echo(
@@ -47,21 +48,34 @@ impl Echo for Server {
         }
     }
     async fn hang(&self) -> Result<(), Problem> {
+        self.hanging.fetch_add(1, Ordering::Relaxed);
         std::future::pending().await
     }
 }
 
 async fn start(address: SocketAddr) -> (SocketAddr, tokio::task::JoinHandle<()>) {
-    let router = Arc::new(Router::new().serve(ECHO.routes(Arc::new(Server::default()))));
+    serve(address, Arc::default()).await
+}
+
+async fn serve(
+    address: SocketAddr,
+    server: Arc<Server>,
+) -> (SocketAddr, tokio::task::JoinHandle<()>) {
+    let router = Arc::new(Router::new().serve(ECHO.routes(server)));
     let limits = ServerLimits { body: 64 << 10, requests: 80, ..Default::default() };
     let server = HttpServer::bind(address, router, limits).await.unwrap();
     (server.local_addr().unwrap(), tokio::spawn(server.run()))
 }
 
 fn client(address: SocketAddr) -> EchoClient {
+    client_within(address, Duration::from_secs(30))
+}
+
+/// A client whose calls end after this time.
+fn client_within(address: SocketAddr, timeout: Duration) -> EchoClient {
     let transport =
         Arc::new(Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default()))));
-    let policy = CallPolicy { timeout: Duration::from_millis(800), strict: false };
+    let policy = CallPolicy { timeout, strict: false };
     EchoClient::new(Peer::new(transport, ApiRoot::http(address.to_string()), "AMF", policy))
 }
 
@@ -117,7 +131,7 @@ async fn a_request_for_tls_is_not_sent_on_a_connection_without() {
 #[tokio::test]
 async fn timeouts_and_unreachable_producers_have_different_causes() {
     let (address, server) = start(ANY.parse().unwrap()).await;
-    let client = client(address);
+    let client = client_within(address, Duration::from_secs(2));
     assert_eq!(client.hang().await.unwrap_err().cause(), "TIMED_OUT_REQUEST");
     server.abort();
     let _ = server.await;
@@ -130,16 +144,23 @@ async fn timeouts_and_unreachable_producers_have_different_causes() {
 
 #[tokio::test]
 async fn requests_beyond_the_limit_get_503_with_retry_after() {
-    let (address, _server) = start(ANY.parse().unwrap()).await;
+    let echo = Arc::<Server>::default();
+    let (address, _server) = serve(ANY.parse().unwrap(), echo.clone()).await;
     // Two consumers use up the limit with calls that never end.
-    let (one, other) = (client(address), client(address));
+    let limit = Duration::from_secs(5);
+    let (one, other) = (client_within(address, limit), client_within(address, limit));
     let hanging: Vec<_> = (0..80)
         .map(|n| {
             let consumer = [&one, &other][n % 2].clone();
             tokio::spawn(async move { consumer.hang().await.unwrap_err().cause().to_string() })
         })
         .collect();
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let all = async {
+        while echo.hanging.load(Ordering::Relaxed) < 80 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), all).await.expect("all calls arrive");
     for consumer in [&one, &other, &client(address)] {
         let shed = consumer.read("1").await.unwrap_err();
         assert_eq!(

@@ -132,11 +132,11 @@ pub fn serve(binding: &FabricBinding, bindings: &Bindings, authority: &str) -> F
     )
 }
 
-/// Waits up to ten seconds for a condition.
+/// Waits up to a minute for a condition.
 pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     let started = Instant::now();
     while !holds().await {
-        assert!(started.elapsed() < Duration::from_secs(10), "{what}");
+        assert!(started.elapsed() < Duration::from_secs(60), "{what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
@@ -172,7 +172,7 @@ impl ServerProcess {
         while std::os::unix::net::UnixStream::connect(dir.socket())
             .is_err_and(|e| e.raw_os_error() != Some(EPROTOTYPE))
         {
-            assert!(started.elapsed() < Duration::from_secs(10), "the manager does not come up");
+            assert!(started.elapsed() < Duration::from_secs(60), "the manager does not come up");
             std::thread::sleep(Duration::from_millis(1));
         }
         manager
