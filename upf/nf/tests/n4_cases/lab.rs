@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 /// Limit for what is expected.
-const LONG: Duration = Duration::from_secs(4);
+const LONG: Duration = Duration::from_secs(20);
 /// Limit for what is not.
 const SHORT: Duration = Duration::from_millis(150);
 

@@ -217,10 +217,12 @@ fn replaced(lab: &mut Lab) {
     assert_eq!((usage.len(), bytes_of(usage[0].volume)), (1, 200));
 }
 
-/// Seconds since 1900, some of them from now.
+/// Seconds since 1900, some of them from now, where a second begins: what follows has a whole one
+/// until then.
 fn ntp(seconds: u64) -> MonitoringTime {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-    MonitoringTime((now.as_secs() + 2_208_988_800 + seconds) as u32)
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    std::thread::sleep(Duration::from_nanos(1_000_000_000 - u64::from(now().subsec_nanos())));
+    MonitoringTime((now().as_secs() + 2_208_988_800 + seconds) as u32)
 }
 
 /// After this the Monitoring Time of [`ntp`] is over.
@@ -317,16 +319,16 @@ fn linked(lab: &mut Lab) {
 fn quota_holding(lab: &mut Lab) {
     let made = lab.establish(with(ReportingTriggers::QUHTI, |urr| {
         urr.volume_quota = quota(10_000);
-        urr.quota_holding_time = Some(QuotaHoldingTime(1));
+        urr.quota_holding_time = Some(QuotaHoldingTime(2));
     }));
-    // Packets hold it.
-    for _ in 0..5 {
+    // Packets hold it, for longer than that time.
+    for _ in 0..8 {
         std::thread::sleep(Duration::from_millis(300));
         up(lab, made);
     }
     lab.no_report();
     let usage = lab.usage();
-    assert_eq!((usage[0].trigger, bytes_of(usage[0].volume)), (UsageReportTrigger::QUHTI, 500));
+    assert_eq!((usage[0].trigger, bytes_of(usage[0].volume)), (UsageReportTrigger::QUHTI, 800));
     lab.stops_up(made, 7000);
     lab.accepted(made, update_urr(|urr| urr.volume_quota = quota(10_000)));
     up(lab, made);
@@ -424,7 +426,7 @@ fn inactivity(lab: &mut Lab) {
     let made = lab.establish(SessionEstablishmentRequest { inactivity_timer, ..establishment() });
     assert_eq!(lab.report().report_type, ReportType::UPIR);
     // Again when the time without traffic has doubled, after two seconds and after four.
-    assert_eq!(lab.report_within(Duration::from_millis(700)), None);
+    assert_eq!(lab.report_within(Duration::from_millis(400)), None);
     assert_eq!(lab.report().report_type, ReportType::UPIR);
     assert_eq!(lab.report_within(Duration::from_millis(1300)), None);
     lab.passes_down(7000, REMOTE);
