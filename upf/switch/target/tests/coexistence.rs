@@ -11,8 +11,14 @@ use martlet_switch_control::rules;
 use process::Process;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wires::{End, in_namespace, ip};
+
+/// The first number of the packets that are sent while rules change.
+const FIRST: u32 = 100_000;
+/// Longest time until packets have arrived. A busy machine needs seconds.
+const LONGEST: Duration = Duration::from_secs(30);
 
 fn numbered(n: u32) -> Vec<u8> {
     let payload = [&b"nr"[..], &n.to_be_bytes()].concat();
@@ -58,6 +64,60 @@ fn write(address: SocketAddr, operation: Operation, text: &str) {
     });
 }
 
+/// What an end receives until this number has arrived, or until it is lost.
+fn until_number(end: &End, last: u32) -> Vec<u32> {
+    let give_up = Instant::now() + LONGEST;
+    let mut all = Vec::new();
+    while !all.contains(&last) && Instant::now() < give_up {
+        all.extend(end.wait(1));
+    }
+    all
+}
+
+/// Sends numbered packets until a rule was inserted, and deleted, and packets have arrived at
+/// either side. Returns how many, and those that arrived at the native side and at the other.
+fn change_rules(address: SocketAddr, gnb: &End, upf: &End, dn: &End) -> (u32, [Vec<u32>; 2]) {
+    let (started, stop) = (Instant::now(), AtomicBool::new(false));
+    let (mut native, mut moved) = (Vec::new(), Vec::new());
+    let mut until = |done: &dyn Fn(usize, usize) -> bool| {
+        while !done(native.len(), moved.len()) && started.elapsed() < LONGEST {
+            native.extend(upf.received());
+            moved.extend(dn.received());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        native.len()
+    };
+    let all = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            let mut n = 0;
+            while !stop.load(Ordering::Relaxed) && started.elapsed() < LONGEST {
+                gnb.send(&numbered(FIRST + n));
+                n += 1;
+                std::thread::sleep(Duration::from_micros(700));
+            }
+            n
+        });
+        until(&|native, _| native >= 200);
+        write(
+            address,
+            Operation::Insert,
+            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 5\nhop number 1 source \
+             02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
+        );
+        let before = until(&|_, moved| moved >= 200);
+        write(address, Operation::Delete, "decap teid 0x1000");
+        until(&|native, _| native >= before + 200);
+        stop.store(true, Ordering::Relaxed);
+        sending.join().expect("sent")
+    });
+    until(&|native, moved| native + moved >= all as usize);
+    // Duplicates as well.
+    std::thread::sleep(Duration::from_millis(20));
+    native.extend(upf.received());
+    moved.extend(dn.received());
+    (all, [native, moved])
+}
+
 /// With an engine; the far ends accept redirected frames or not.
 fn in_wires(engine: &str, set_gro: bool) {
     for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
@@ -81,43 +141,18 @@ fn in_wires(engine: &str, set_gro: bool) {
 
     // A rule is inserted and deleted while packets pass: each packet arrives once, in order on
     // either side.
-    const ALL: u32 = 1500;
-    let address = switch.address;
-    let sender = std::thread::scope(|scope| {
-        let sending = scope.spawn(|| {
-            for n in 100..100 + ALL {
-                gnb.send(&numbered(n));
-                std::thread::sleep(Duration::from_micros(700));
-            }
-        });
-        std::thread::sleep(Duration::from_millis(200));
-        write(
-            address,
-            Operation::Insert,
-            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 5\nhop number 1 source \
-             02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
-        );
-        std::thread::sleep(Duration::from_millis(200));
-        write(address, Operation::Delete, "decap teid 0x1000");
-        sending.join()
-    });
-    sender.expect("sent");
-    let (native, moved) = (upf.wait(1), dn.wait(1));
-    assert!(
-        !moved.is_empty() && native.len() > moved.len() / 10,
-        "{} {}",
-        native.len(),
-        moved.len()
-    );
+    let (all, [native, moved]) = change_rules(switch.address, &gnb, &upf, &dn);
+    assert!(moved.len() >= 200 && native.len() >= 400, "{} {}", native.len(), moved.len());
     for side in [&native, &moved] {
         assert!(side.is_sorted(), "in order");
     }
     let mut times: BTreeMap<u32, u32> = BTreeMap::new();
     native.iter().chain(&moved).for_each(|n| *times.entry(*n).or_default() += 1);
+    let due = FIRST..FIRST + all;
     assert!(
-        (100..100 + ALL).all(|n| times.get(&n) == Some(&1)),
+        due.clone().all(|n| times.get(&n) == Some(&1)),
         "lost or duplicated: {:?}",
-        (100..100 + ALL).filter(|n| times.get(n) != Some(&1)).collect::<Vec<_>>()
+        due.filter(|n| times.get(n) != Some(&1)).collect::<Vec<_>>()
     );
 
     // Killed under traffic: the kernel's forwarding takes over.
@@ -133,7 +168,7 @@ fn in_wires(engine: &str, set_gro: bool) {
         std::thread::sleep(sent_every);
     }
     assert!(killed.is_some());
-    let native = upf.wait(1);
+    let native = until_number(&upf, first + 599);
     let lost: Vec<u32> = (first..first + 600).filter(|n| !native.contains(n)).collect();
     assert!(lost.len() <= 100, "{} packets of one a millisecond were lost: {lost:?}", lost.len());
     assert!(native.is_sorted_by(|a, b| a < b), "in order, without duplicates");
@@ -169,7 +204,8 @@ fn in_wires(engine: &str, set_gro: bool) {
     let late: Vec<u32> = (first..first + 490).filter(|n| !meanwhile.contains(n)).collect();
     println!("{} packets, sent one a millisecond, waited for a hanging switch", late.len());
     assert!(late.len() <= 100, "{late:?}");
-    let mut all = [meanwhile, upf.wait(1)].concat();
+    let rest = upf.wait(600 - meanwhile.len());
+    let mut all = [meanwhile, rest].concat();
     all.sort_unstable();
     assert_eq!(all, (first..first + 600).collect::<Vec<_>>(), "each packet once");
 }
@@ -273,7 +309,7 @@ fn peer_stops() {
         gnb.send(&numbered(n));
         std::thread::sleep(Duration::from_millis(1));
     }
-    let received = upf.wait(1);
+    let received = until_number(&upf, 1099);
     let lost = (100..1100).take_while(|n| !received.contains(n)).count();
     println!("{lost} packets, sent one a millisecond, were lost until the switch used generic XDP");
     assert!(lost > 0, "the peer still accepted frames: nothing was tested");

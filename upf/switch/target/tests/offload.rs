@@ -136,8 +136,9 @@ fn a_hot_session_moves(native: DatapathChoice) {
         on_switch += before.uplink_packets + more.uplink_packets;
     });
     println!("{native:?}: a session was on the switch {elapsed:?} after it became hot");
-    // 500 ms are allowed on an idle machine; `martlet lab switch` measures it.
-    assert!(elapsed <= Duration::from_secs(1), "{elapsed:?}");
+    // 500 ms are allowed on an idle machine; `martlet lab switch` measures it. A busy one may be
+    // late with a few of the polls that find it.
+    assert!(elapsed <= Duration::from_secs(3), "{elapsed:?}");
     check_all_arrived(&testbed, first, hot);
     let rest = testbed.usage();
     // Exact to the packet and byte on either path, including the slow sessions.
@@ -237,7 +238,7 @@ fn volumes_and_limits() {
     let mut quota = false;
     let mut switched = false;
     let sent = Traffic::during(&mut testbed, 1, Duration::from_micros(10_000), |testbed| {
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + Duration::from_secs(90);
         while !quota && Instant::now() < end {
             switched |= testbed.on_switch() == 1 && reports > 0;
             for event in testbed.events() {

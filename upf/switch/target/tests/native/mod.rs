@@ -164,7 +164,7 @@ impl Testbed {
         let started = Instant::now();
         while !holds(self) {
             assert!(
-                started.elapsed() < Duration::from_secs(10),
+                started.elapsed() < Duration::from_secs(60),
                 "{what}: {}",
                 self.datapath.details()
             );

@@ -103,12 +103,16 @@ impl End {
         }
     }
 
-    /// The numbers of frames that arrive within a time limit.
+    /// The numbers of frames that arrive until there are `n`, or none arrives for ten seconds.
     pub fn wait(&self, n: usize) -> Vec<u32> {
-        let end = Instant::now() + Duration::from_secs(5);
+        let mut last = Instant::now();
         let mut all = Vec::new();
-        while all.len() < n && Instant::now() < end {
-            all.extend(self.received());
+        while all.len() < n && last.elapsed() < Duration::from_secs(10) {
+            let received = self.received();
+            if !received.is_empty() {
+                last = Instant::now();
+            }
+            all.extend(received);
             std::thread::sleep(Duration::from_millis(2));
         }
         // Unexpected frames as well.
