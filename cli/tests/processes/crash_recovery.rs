@@ -62,8 +62,7 @@ async fn keeps_ues_and_sessions(site: &Site) -> Result<()> {
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
     let guti = active.status().await?.guti;
-    // Changes within the flush interval are lost.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until_stored(&core).await?;
 
     // The SMF: packets are forwarded meanwhile, and the sessions' procedures work afterwards.
     kill(&core, "smf")?;
@@ -91,7 +90,7 @@ async fn keeps_ues_and_sessions(site: &Site) -> Result<()> {
         "no address is assigned twice: {more:?}"
     );
     active.release_pdu_session(more.psi).await?;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until_stored(&core).await?;
 
     // The AMF: the gNB sets up its association again, and UEs stay connected or idle.
     kill(&core, "amf")?;
@@ -144,8 +143,7 @@ fn guami_changes(name: &'static str, guamis: &'static str) {
         known.register().await?;
         known.establish_pdu_session(PduSessionRequest::default()).await?;
         ensure!(status_of(&core, "upf")["sessionCount"] == 1, "{}", status_of(&core, "upf"));
-        // Changes within the flush interval are lost.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        until_stored(&core).await?;
         core.kill()?;
 
         let config = std::fs::read_to_string(site.config())?;

@@ -4,7 +4,7 @@ use crate::nf_sets::{
     TwoAmfs, TwoSmfs, gnb_of_second_amf, over_postgresql, over_sqlite, second_amf, two_amfs,
     two_smfs, until_reached, with_sessions,
 };
-use crate::{Site, deregister_all, gnb_at, status_of, ue, until};
+use crate::{Site, deregister_all, gnb_at, has_stored, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_context_store::{ContextStoreConfig, PeerContexts, SetContexts, StoreError};
@@ -30,7 +30,7 @@ fn status_of_member(site: &Site, name: &str) -> Result<serde_json::Value> {
     Ok(status["nfs"][0]["status"].clone())
 }
 
-async fn until_member(
+pub async fn until_member(
     site: &Site,
     name: &str,
     what: &str,
@@ -72,6 +72,7 @@ async fn suspended_amf(site: &Site, database: Option<&str>) -> Result<()> {
     let TwoAmfs { core, other, gnbs: (first, second), ues, addresses } = amfs;
     let [active, idle, late] = ues;
     tokio::time::sleep(Duration::from_millis(300)).await;
+    until_member(site, "amf", "it has stored them", has_stored).await?;
     ensure!(
         stored_contexts(site, database, "amf", "amf-01-001-02")?.len() == 2,
         "the other AMF took both UEs over"
@@ -138,6 +139,7 @@ async fn suspended_smf(site: &Site, database: Option<&str>) -> Result<()> {
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
+    until_member(site, "smf", "it has stored them", has_stored).await?;
     ensure!(
         stored_contexts(site, database, "smf", "smf-1-2")?.len() == 2,
         "the other SMF took both sessions over"

@@ -1,8 +1,10 @@
 //! NF sets: a member is killed, and another one takes its contexts over (TS 23.501, 5.21 and 5.22;
 //! TS 29.500, 6.12).
+use crate::lease::until_member;
 use crate::rolling::martlet;
 use crate::{
-    MARTLET, Site, deregister_all, gnb_at, gnb_config, kill_process, status_of, ue, until,
+    MARTLET, Site, deregister_all, gnb_at, gnb_config, has_stored, kill_process, status_of, ue,
+    until,
 };
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
@@ -20,7 +22,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Time limit on a busy machine; an idle machine needs a tenth.
-pub const LIMIT: Duration = Duration::from_secs(150);
+pub const LIMIT: Duration = Duration::from_secs(400);
 
 /// Runs a test at a site with `ues` subscribers, over SQLite.
 pub fn over_sqlite<T>(name: &'static str, ues: u64, test: T)
@@ -315,6 +317,7 @@ async fn amf_takeover(site: &Site) -> Result<()> {
     let [active, idle, leaving] = ues;
     // Changes within the flush interval are lost.
     tokio::time::sleep(Duration::from_millis(300)).await;
+    until_member(site, "amf", "the AMF has stored its contexts", has_stored).await?;
     ensure!(status_of(&core, "amf")["ues"]["registered"] == 0, "{}", status_of(&core, "amf"));
 
     other.kill()?;
@@ -405,6 +408,7 @@ async fn smf_takeover(site: &Site) -> Result<()> {
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
+    until_member(site, "smf", "the SMF has stored its contexts", has_stored).await?;
     ensure!(status_of(&core, "smf")["sessions"] == 0, "{}", status_of(&core, "smf"));
 
     other.kill()?;
@@ -462,6 +466,7 @@ async fn charged_smf_takeover(site: &Site) -> Result<()> {
     with_sessions(&[&charged]).await?;
     // Changes within the flush interval are lost.
     tokio::time::sleep(Duration::from_millis(300)).await;
+    until_member(site, "smf", "the SMF has stored its contexts", has_stored).await?;
     other.kill()?;
     until(&core, "smf", "it has taken over the session", |smf| smf["sessions"] == 1).await?;
 
@@ -516,6 +521,7 @@ async fn smf_takeover_with_requested_flow(site: &Site) -> Result<()> {
     ensure!(now.flows == [(1, 9), (2, 7)], "{now:?}");
     // Changes within the flush interval are lost.
     tokio::time::sleep(Duration::from_millis(300)).await;
+    until_member(site, "smf", "the SMF has stored its contexts", has_stored).await?;
     other.kill()?;
     until(&core, "smf", "it has taken over the session", |smf| smf["sessions"] == 1).await?;
     let give_up = tokio::time::Instant::now() + Duration::from_secs(60);

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(150);
+const LIMIT: Duration = Duration::from_secs(400);
 
 /// Reads a resource of a function's OAM endpoint: the status and the answer.
 pub fn oam_of(site: &Site, name: &str, path: &str) -> Result<(u16, String)> {

@@ -209,3 +209,17 @@ pub async fn until(
     }
     Ok(())
 }
+
+/// Whether a function has stored its contexts.
+pub fn has_stored(status: &serde_json::Value) -> bool {
+    status["context_store"]["unwritten"] == 0
+}
+
+/// Waits until AMF and SMF have stored their contexts: one that is killed loses what it has changed
+/// since.
+pub async fn until_stored(core: &CoreProcess) -> Result<()> {
+    // The last messages of UEs and gNBs may not have arrived.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    until(core, "amf", "the AMF has stored its contexts", has_stored).await?;
+    until(core, "smf", "the SMF has stored its contexts", has_stored).await
+}

@@ -31,8 +31,7 @@ fn each_function_of_a_sealed_process_is_started_again() {
         known.register().await?;
         known.establish_pdu_session(PduSessionRequest::default()).await?;
         reaches(&known, 1, GATEWAY).await?;
-        // Changes within the flush interval are lost.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        until_stored(&core).await?;
         let mut times = Vec::new();
         for name in ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "lmf", "smf", "upf", "amf"] {
             inject(&site, &format!("{name}/panic/0"))?;
