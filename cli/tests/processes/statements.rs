@@ -59,7 +59,7 @@ fn subscriber_statements(server: &TestPostgres) -> Result<(i64, i64)> {
 async fn of_registrations(site: &Site, server: &TestPostgres) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     let gnb = gnb().await?;
-    let rest = Duration::from_millis(600);
+    let rest = Duration::from_millis(1200);
     // The first ones warm caches of discovery.
     let warm = ue(&gnb, 1)?;
     warm.register().await?;
@@ -115,7 +115,7 @@ fn a_registration_costs_at_most_three_statements_and_one_commit() {
         let site = Site::on("statements", Some(&server.url()))?;
         // The writes of a registration share a statement also on a busy machine. An optimised
         // core on a quiet one needs the default of 5.
-        let ms = std::env::var("MARTLET_FLUSH_INTERVAL_MS").unwrap_or_else(|_| "200".into());
+        let ms = std::env::var("MARTLET_FLUSH_INTERVAL_MS").unwrap_or_else(|_| "500".into());
         let config = std::fs::read_to_string(site.config())?;
         let config = config.replace("udr: {", &format!("udr: {{ flush_interval_ms: {ms},"));
         std::fs::write(site.config(), config)?;
@@ -144,15 +144,19 @@ fn idle_members_of_an_smf_set_open_no_connections_and_poll_once_a_second() {
                 number(&server, migrations)?,
             ))
         };
-        let before = read()?;
+        let (before, begun) = (read()?, Instant::now());
         tokio::time::sleep(Duration::from_secs(5)).await;
-        let after = read()?;
+        let (after, seconds) = (read()?, begun.elapsed().as_secs_f64());
         // The test itself opens a connection for each number.
         let opened = after.0 - before.0 - 3;
         let looked = after.1 - before.1;
-        println!("in 5 s: {opened} connections opened, {looked} looks at the set by two members");
+        println!(
+            "in {seconds:.1} s: {opened} connections opened, {looked} looks at the set by two \
+             members"
+        );
         ensure!(opened <= 1, "{opened} connections");
-        ensure!((4..=14).contains(&looked), "{looked} looks");
+        let rate = looked as f64 / seconds;
+        ensure!((0.8..=2.8).contains(&rate), "{looked} looks in {seconds:.1} s");
         ensure!(after.2 == before.2, "a migration");
         // A set that cannot be read is an outage of its own.
         for (down, logs) in [(true, (1, 0)), (false, (1, 1))] {
@@ -172,9 +176,9 @@ fn idle_members_of_an_smf_set_open_no_connections_and_poll_once_a_second() {
     });
 }
 
-/// The median of registrations one after the other, with this delay to the database in each
-/// direction.
-async fn median_registration(server: &TestPostgres, ms: u64) -> Result<Duration> {
+/// The quickest of registrations one after the other, with this delay to the database in each
+/// direction. Other load of the machine only adds to a time.
+async fn quickest_registration(server: &TestPostgres, ms: u64) -> Result<Duration> {
     let name = format!("latency-{ms}");
     let relay_folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
     let delay = Duration::from_millis(ms);
@@ -195,28 +199,25 @@ async fn median_registration(server: &TestPostgres, ms: u64) -> Result<Duration>
     }
     gnb.shutdown().await;
     core.stop()?;
-    // The first ones warm caches.
-    let mut all = all.split_off(2);
-    all.sort();
-    Ok(all[all.len() / 2])
+    all.into_iter().min().context("no registration")
 }
 
 #[test]
 fn a_registration_waits_for_one_round_trip_to_the_database() {
     in_namespace_within(LIMIT, || async {
         let Some(server) = server("latency")? else { return Ok(()) };
-        let mut medians = Vec::new();
+        let mut quickest = Vec::new();
         for ms in [0, 1, 5] {
-            let median = median_registration(&server, ms).await?;
-            println!("{} ms to the database and back: median registration {median:?}", 2 * ms);
-            medians.push(median);
+            let time = quickest_registration(&server, ms).await?;
+            println!("{} ms to the database and back: quickest registration {time:?}", 2 * ms);
+            quickest.push(time);
             // The next site has a key of its own.
             let tables = ["subscriber", "context", "state", "member", "taken"];
             let clear = tables.map(|table| format!("DELETE FROM {table};")).concat();
             numbers(&server, &format!("{clear} SELECT 1"))?;
         }
         // Three round trips of 10 ms would be more, whatever else the machine does.
-        let more = medians[2].saturating_sub(medians[0]);
+        let more = quickest[2].saturating_sub(quickest[0]);
         ensure!(more < Duration::from_millis(30), "{more:?} for 10 ms to the database");
         Ok(())
     });
