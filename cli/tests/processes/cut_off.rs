@@ -28,7 +28,7 @@ async fn cut_off_amf(site: &Site, server: &TestPostgres) -> Result<()> {
     let begun = Instant::now();
     first.lost().await;
     println!("associations closed {:?} after the AMF was cut off", begun.elapsed());
-    ensure!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    ensure!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     reaches(&active, 1, GATEWAY).await.context("the connected UE, at the other AMF")?;
     println!("the connected UE is served {:?} after the cut", begun.elapsed());
     until_reached((&active, addresses[0]), (&idle, addresses[1]), 7)

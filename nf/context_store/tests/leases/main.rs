@@ -322,5 +322,7 @@ fn a_thousand_contexts_are_taken_over_within_a_second() {
     // They are the other member's in the same transaction.
     assert_eq!(set.peer("smf-1-2").contexts().unwrap().len(), MANY as usize);
     println!("{taken} contexts of 2,000 bytes taken over in {took:?}");
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    // An unoptimised build on a busy machine gets more time.
+    let longest = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 2 });
+    assert!(took < longest, "{took:?}");
 }
