@@ -79,7 +79,7 @@ impl Stream {
         // The first packets resolve the neighbours.
         let start = Instant::now();
         while received.load(Ordering::Relaxed) < 20 {
-            assert!(start.elapsed() < Duration::from_secs(5), "nothing comes");
+            assert!(start.elapsed() < Duration::from_secs(60), "nothing comes");
             std::thread::sleep(Duration::from_millis(5));
         }
         Stream { stop, sent, received, receiver }
@@ -198,7 +198,7 @@ fn child_process() {
     let (mut datapath, _signals) = open_datapath(&config).expect("the datapath");
     datapath.apply(&Change::to(&of_the_ue())).expect("the session");
     println!("READY");
-    std::thread::sleep(Duration::from_secs(60));
+    std::thread::sleep(Duration::from_secs(300));
 }
 
 /// Starts another process with the datapath, and waits until it has the session.
@@ -279,14 +279,14 @@ fn programs_of_a_killed_process_are_taken_over() {
             // The kernel replaces programs under a lock that the creation and removal of namespaces
             // also take.
             assert!(
-                start.elapsed() < Duration::from_secs(30),
+                start.elapsed() < Duration::from_secs(60),
                 "the new programs forward no packets"
             );
             std::thread::sleep(Duration::from_millis(20));
         }
         std::thread::sleep(Duration::from_millis(200));
         check_no_loss(stream.end());
-        let removed = (0..500).any(|_| {
+        let removed = (0..3000).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
             !former.into_iter().any(has_route) && !shows("addr", "inet 10.77.0.1/16")
         });
@@ -316,7 +316,7 @@ fn programs_of_a_killed_process_keep_their_way_through_the_kernel() {
         let (before, start) = (received(), Instant::now());
         while received() < before + 200 {
             assert!(
-                start.elapsed() < Duration::from_secs(15),
+                start.elapsed() < Duration::from_secs(60),
                 "the previous programs forward no packets"
             );
             std::thread::sleep(Duration::from_millis(5));

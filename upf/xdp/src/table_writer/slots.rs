@@ -99,15 +99,20 @@ mod tests {
 
     #[test]
     fn a_run_unused_for_the_grace_period_is_free_at_once() {
-        let mut slots = Slots::new(4);
-        assert_eq!((slots.take(1), slots.take(1), slots.take(1)), (Some(1), Some(2), Some(3)));
-        let long_ago =
-            Instant::now().checked_sub(GRACE_PERIOD).expect("the machine runs for longer");
-        slots.release(1, 1);
-        slots.release_since(3, 1, long_ago);
-        let now = Instant::now();
-        assert_eq!(slots.take(1), Some(3));
-        assert!(now.elapsed() < GRACE_PERIOD / 2);
-        assert_eq!((slots.take(1), slots.take(1)), (Some(1), None));
+        // A busy machine is late at times.
+        let is_at_once = (0..10).any(|_| {
+            let mut slots = Slots::new(4);
+            assert_eq!((slots.take(1), slots.take(1), slots.take(1)), (Some(1), Some(2), Some(3)));
+            let long_ago =
+                Instant::now().checked_sub(GRACE_PERIOD).expect("the machine runs for longer");
+            slots.release(1, 1);
+            slots.release_since(3, 1, long_ago);
+            let now = Instant::now();
+            assert_eq!(slots.take(1), Some(3));
+            let elapsed = now.elapsed();
+            assert_eq!((slots.take(1), slots.take(1)), (Some(1), None));
+            elapsed < GRACE_PERIOD / 2
+        });
+        assert!(is_at_once);
     }
 }

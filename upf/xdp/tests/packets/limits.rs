@@ -37,13 +37,16 @@ fn packets_dropped_by_one_rate_are_not_charged_to_the_other() {
         // Both have a burst of 65 such packets. The lower rate is exhausted first, and 135 packets
         // are dropped.
         assert!((65..=66).contains(&passed(&bench, 200)));
+        let begun = std::time::Instant::now();
         // Without the lower rate, the other one has no burst left either; had it been charged for
         // the dropped packets, it would be in debt.
         session.pdrs.get_mut(&1).unwrap().qers = vec![1];
         bench.apply(&session);
         std::thread::sleep(std::time::Duration::from_millis(1600));
         let after = passed(&bench, 10);
-        assert!((3..=5).contains(&after), "{after}");
+        // Two packets a second.
+        let max = 2.0 + 2.0 * begun.elapsed().as_secs_f64();
+        assert!(after >= 3 && after as f64 <= max, "{after}, at most {max}");
     });
 }
 
@@ -84,7 +87,7 @@ fn distant_limits_are_met_to_the_byte() {
         };
         // A short wait before the end, since the last bytes of a limit are granted with a delay.
         assert_eq!(send(&bench, 150_000), 150_000);
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(std::time::Duration::from_millis(500));
         assert_eq!(send(&bench, PACKETS - 501 - 150_000), PACKETS - 501 - 150_000);
         assert_eq!(bench.event(), None);
         assert_eq!(send(&bench, 1), 1);
