@@ -10,6 +10,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 const PASSWORD = "a correct horse battery";
+// How long something is waited for, on a busy machine.
+const LONGEST_MS = 90000;
 
 // Runs a script in a browser, and ends the process: with a screenshot and status 1 if the script
 // or the page failed. Errors of answers with an expected status are none.
@@ -124,10 +126,12 @@ async function open(tools) {
   const profile = mkdtempSync(join(tmpdir(), "martlet-chromium-"));
   const browser = await chromium.launchPersistentContext(profile, {
     executablePath: "/usr/bin/chromium", headless: true, viewport: { width: 1280, height: 900 },
+    timeout: LONGEST_MS,
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
       "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   });
   const page = browser.pages()[0] ?? await browser.newPage();
+  page.setDefaultTimeout(LONGEST_MS);
   // Files of a folder in place of those in the program, to try a change without building it.
   const folder = process.env.MARTLET_CONSOLE_FILES;
   if (folder) await page.route(/\.(js|css)$/, (route) => route.fulfill({ path: join(folder, new URL(route.request().url()).pathname) }));

@@ -57,7 +57,7 @@ export class Interactions {
   async timed(name, act, shown, of) {
     await this.page.evaluate(watch, { shown, of, margin: ENTRIES_MS });
     await act();
-    const late = new Promise((_, reject) => { setTimeout(() => reject(new Error(`${name}: not shown`)), 30000).unref(); });
+    const late = new Promise((_, reject) => { setTimeout(() => reject(new Error(`${name}: not shown`)), 90000).unref(); });
     const times = await Promise.race([this.page.evaluate(() => globalThis.result), late]);
     if (!this.#figures.has(name)) this.#figures.set(name, []);
     this.#figures.get(name).push(times);

@@ -14,11 +14,11 @@ await inBrowser(async ({ page, please, step, checkBoth, firstStart, go, confirm 
     return (await found.getByRole("cell").allInnerTexts()).map((text) => text.trim());
   };
   const until = async (what, is) => {
-    for (let n = 0; n < 60; n += 1) {
+    for (let n = 0; n < 240; n += 1) {
       if (await is()) return;
       await page.waitForTimeout(250);
     }
-    assert.fail(`not so within 15 s: ${what}`);
+    assert.fail(`not so within a minute: ${what}`);
   };
 
   step("lines without traffic");

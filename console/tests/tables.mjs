@@ -36,7 +36,7 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
 
   // The policy of the page allows no expression in its own polling.
   async function until(expression) {
-    const giveUp = Date.now() + 30000;
+    const giveUp = Date.now() + 90000;
     while (!await page.evaluate(expression)) {
       assert.ok(Date.now() < giveUp, `not so: ${expression}`);
       await page.waitForTimeout(50);

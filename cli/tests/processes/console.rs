@@ -20,7 +20,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Longest time of the whole test.
-const LONGEST: Duration = Duration::from_secs(500);
+const LONGEST: Duration = Duration::from_secs(1000);
 
 /// The folder with playwright-core and axe-core, which `make console-tools` fills.
 pub fn tools() -> PathBuf {

@@ -8,7 +8,7 @@ use martlet_tests::{in_namespace_within, skip};
 use std::time::Duration;
 
 /// Longest time of the whole test.
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_secs(600);
 
 #[test]
 fn pages_reflow_have_large_targets_and_a_focus_in_sight_in_chromium() {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// Longest time of the whole test.
-const LONGEST: Duration = Duration::from_secs(240);
+const LONGEST: Duration = Duration::from_secs(600);
 /// The sessions are at the second UPF, that of the core. The last one never answers, as if it were
 /// another operator's.
 const CONFIGURATION: &str = "smf: { upfs: [{ n4: \"127.0.0.9:8805\", slices: [{ sst: 9 }] }, \

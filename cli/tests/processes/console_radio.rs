@@ -9,7 +9,7 @@ use martlet_tests::{RawGnb, in_namespace_within, skip};
 use std::time::Duration;
 
 /// Longest time of the whole test.
-const LONGEST: Duration = Duration::from_secs(180);
+const LONGEST: Duration = Duration::from_secs(400);
 /// A REGISTRATION REQUEST with an unknown SUCI.
 const REGISTRATION_REQUEST: &str = "7e004179000d0100f1100000000000000000102e04f0f0f0f0";
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::time::Duration;
 
 /// Longest time of the test.
-const LONGEST: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_secs(400);
 
 #[test]
 fn a_subscriber_is_as_before_after_a_restore_in_chromium() {
