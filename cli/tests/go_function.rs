@@ -314,7 +314,7 @@ fn free5gc_smf_serves_a_core_over_the_fabric() {
         command.stdout(log.try_clone()?).stderr(log);
         let mut smf = Started(installed.for_command(&mut command).spawn()?);
         let log_text = || std::fs::read_to_string(path("smf.log")).unwrap_or_default();
-        for _ in 0..100 {
+        for _ in 0..600 {
             if log_text().contains("Association Setup Accepted") {
                 break;
             }

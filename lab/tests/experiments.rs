@@ -199,7 +199,7 @@ fn scale_registers_every_ue_of_a_storm_and_recovers_after_crashes() {
 
 #[test]
 fn scale_measures_sets_over_postgresql_and_fits_a_law() {
-    in_namespace_within(std::time::Duration::from_secs(240), || async {
+    in_namespace_within(std::time::Duration::from_secs(600), || async {
         if !std::path::Path::new("/usr/lib/postgresql").exists() {
             eprintln!("SKIPPED: PostgreSQL is not installed: install the package postgresql");
             return Ok(());
@@ -220,7 +220,7 @@ fn scale_measures_sets_over_postgresql_and_fits_a_law() {
 
 #[test]
 fn scale_measures_registered_ues_at_sets_and_a_takeover_of_their_sessions() {
-    in_namespace_within(std::time::Duration::from_secs(240), || async {
+    in_namespace_within(std::time::Duration::from_secs(600), || async {
         if !std::path::Path::new("/usr/lib/postgresql").exists() {
             eprintln!("SKIPPED: PostgreSQL is not installed: install the package postgresql");
             return Ok(());
@@ -290,7 +290,7 @@ fn sandbox_compares_procedures_packets_and_starts_in_pairs() {
 
 #[test]
 fn console_measures_the_api_and_a_core_beside_it() {
-    in_namespace_within(Duration::from_secs(240), || async {
+    in_namespace_within(Duration::from_secs(600), || async {
         let lab = Lab::run("console", &["--quick", "--pairs", "1"])?;
         // Wide bounds, for an unoptimised build on a busy machine.
         lab.between(0.01, 2000.0, &["console.page.rows100.p99", "console.page.rows1000.p99"])?;
@@ -337,7 +337,7 @@ fn crowd_measures_registered_ues_and_one_more_beside_an_empty_core() {
 
 #[test]
 fn compare_measures_two_builds_in_pairs() {
-    in_namespace_within(Duration::from_secs(240), || async {
+    in_namespace_within(Duration::from_secs(600), || async {
         let folder = std::env::temp_dir().join(format!("martlet-bench-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let history = folder.join("bench.md");
@@ -408,7 +408,7 @@ fn lcs_upp_measures_every_channel_and_writes_every_sample() {
 /// A debug build gives no meaningful values.
 #[test]
 fn reproduce_makes_each_figure_of_the_papers_with_its_series() {
-    in_namespace_within(Duration::from_secs(1200), || async {
+    in_namespace_within(Duration::from_secs(2400), || async {
         // The switch takes a minute more. Where it is not built, its figures have the reason.
         let lab = Path::new(env!("CARGO_BIN_EXE_martlet-lab"));
         let has_switch = lab.with_file_name("martlet-switch").is_file();

@@ -134,7 +134,7 @@ fn a_guest_that_fails_does_not_stop_the_report() -> Result<()> {
 /// A debug build gives no meaningful values.
 #[test]
 fn reproduce_resumes_with_the_parts_that_are_missing() {
-    in_namespace_within(Duration::from_secs(900), || async {
+    in_namespace_within(Duration::from_secs(1800), || async {
         let folder = Folder::new("reproduce-resume")?;
         let run = |paper: &str, more: &[&str]| -> Result<Value> {
             let output = Command::new(env!("CARGO_BIN_EXE_martlet-lab"))

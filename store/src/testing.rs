@@ -129,7 +129,7 @@ impl TestPostgres {
             server.args(["-c", setting]);
         }
         self.server = Some(server.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(120);
         let url = self.url();
         // The client must not run within a runtime, as the caller may.
         let answers = move || {
@@ -248,7 +248,7 @@ impl TestReplica {
             let outcome = ask.join().map_err(|_| std::io::Error::other("the query ended"))?;
             outcome.map_err(std::io::Error::other)
         };
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !replayed()? {
             if Instant::now() > deadline {
                 return Err(std::io::Error::other("the replica is behind"));

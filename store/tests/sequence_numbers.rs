@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Time limit of a look at changes.
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(30);
 const SUPI: &str = "imsi-001010000000001";
 
 fn run<T>(future: impl Future<Output = T>) -> T {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time limit of a look at changes.
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(30);
 
 fn subscriber(n: u32) -> Subscriber {
     let supi = format!("imsi-{:015}", 1_010_000_000_000u64 + u64::from(n));

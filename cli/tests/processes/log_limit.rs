@@ -177,5 +177,5 @@ async fn junk_on_every_interface() -> Result<()> {
 
 #[test]
 fn attack_junk_fills_the_log() {
-    in_namespace_within(Duration::from_secs(180), junk_on_every_interface);
+    in_namespace_within(Duration::from_secs(400), junk_on_every_interface);
 }

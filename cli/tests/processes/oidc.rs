@@ -253,7 +253,7 @@ fn wrong_id_tokens_and_states_of_an_openid_provider_are_refused() {
     if !is_there() {
         return skip("OpenID Connect: `make console-tools` installs oidc-provider");
     }
-    in_namespace_within(Duration::from_secs(120), || async {
+    in_namespace_within(Duration::from_secs(300), || async {
         let provider = start_provider().await?;
         let site = oidc_site("oidc-wrong")?;
         let config = std::fs::read_to_string(site.config())?;
@@ -396,7 +396,7 @@ fn the_console_signs_in_with_an_openid_provider_in_chromium() {
         return skip("OpenID Connect in Chromium: `make console-tools` installs what it needs");
     }
     let _permit = BrowserPermit::acquire();
-    in_namespace_within(Duration::from_secs(120), || async {
+    in_namespace_within(Duration::from_secs(300), || async {
         let provider = start_provider().await?;
         let site = oidc_site("oidc-console")?;
         let core = site.start(&[])?;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Longest time of a test.
-const LONGEST: Duration = Duration::from_secs(240);
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// The gNB's cell, so that a UE has a position; a datapath that traces packets; and a CHF.
 const MORE: &str = "upf: { datapath: xdp, xdp: { sessions: 1024, rules: 4096, filters: 1024 } }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Longest time of a test.
-const LONGEST: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// Waits until a condition is met.
 async fn eventually(what: &str, is: impl AsyncFn() -> bool) -> Result<()> {

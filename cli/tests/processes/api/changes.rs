@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Longest time of a test.
-const LONGEST: Duration = Duration::from_secs(180);
+const LONGEST: Duration = Duration::from_secs(400);
 
 /// What a change takes of `If-Match`.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,7 +8,7 @@ fn a_quick_run_of_the_lab_is_started_over_the_api() {
     if !program.exists() {
         return martlet_tests::skip("a quick run: martlet-lab is not built");
     }
-    martlet_tests::in_namespace_within(Duration::from_secs(300), || async {
+    martlet_tests::in_namespace_within(Duration::from_secs(600), || async {
         let site = api_site("api-lab")?;
         let config = std::fs::read_to_string(site.config())?;
         let (reports, socket) = (site.0.join("lab"), site.0.join("lab.sock"));

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 /// Longest time of a test.
-const LONGEST: Duration = Duration::from_secs(180);
+const LONGEST: Duration = Duration::from_secs(400);
 
 /// Operations that need no caller.
 const PUBLIC: &[(&str, &[&str])] = &[

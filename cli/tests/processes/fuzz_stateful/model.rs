@@ -54,7 +54,7 @@ const STARTED: [u8; 3] = [0x56, 0x5b, 0x5d];
 
 #[test]
 fn each_unprotected_message_has_the_effect_of_the_model() {
-    in_namespace_within(Duration::from_secs(120), || async {
+    in_namespace_within(Duration::from_secs(300), || async {
         let site = Site::new("fuzz-model")?;
         let core = site.start(&["--split"])?;
         let gnb = Gnb::connect(gnb_config(1, "127.0.0.5:38412")?).await?;

@@ -51,7 +51,7 @@ fn with_traffic<T>(act: impl FnOnce() -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
         let (shared, _tasks) = thermal::run(&config, &n4);
-        for _ in 0..500 {
+        for _ in 0..3000 {
             tokio::time::sleep(Duration::from_millis(10)).await;
             if shared.top()["state"].as_str().is_some_and(|state| state.starts_with("acts")) {
                 break;

@@ -133,7 +133,7 @@ async fn a_server_with_other_numbers_is_driven_by_its_names() {
 
 /// Waits for something that another task does.
 async fn until(what: &str, mut is_done: impl FnMut() -> bool) {
-    for _ in 0..500 {
+    for _ in 0..3000 {
         if is_done() {
             return;
         }
