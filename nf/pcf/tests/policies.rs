@@ -65,7 +65,9 @@ async fn core(test: &str, config: PcfConfig) -> Core {
         shutdown,
     };
     let common = |last| CommonConfig::at(at(last), at(10));
-    start::<Nrf>(Default::default(), &common(10), &environment).await.unwrap();
+    let nrf = start::<Nrf>(Default::default(), &common(10), &environment).await.unwrap();
+    let status_of_nrf = nrf.handle.status.clone();
+    drop(nrf);
     // Tests look into the file and write into it from the thread of the UDR: there, writes are not
     // gathered.
     let udr = UdrConfig {
@@ -79,7 +81,13 @@ async fn core(test: &str, config: PcfConfig) -> Core {
     let of_pcf = CommonConfig { callbacks_allow, ..common(14) };
     let pcf = start::<Pcf>(config, &of_pcf, &environment).await.unwrap();
     // Registrations with the NRF complete in the background.
-    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    let all = async {
+        while status_of_nrf()["registered"].as_array().map_or(0, Vec::len) < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    };
+    let limit = std::time::Duration::from_secs(30);
+    tokio::time::timeout(limit, all).await.expect("UDR and PCF are registered");
     let peer = Peer::new(
         Arc::new(bindings),
         ApiRoot::http(at(14).to_string()),

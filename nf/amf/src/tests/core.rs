@@ -111,7 +111,9 @@ impl Core {
             shutdown,
         };
         let common = |last| CommonConfig::at(at(last), at(10));
-        start::<Nrf>(Default::default(), &common(10), &environment).await.unwrap();
+        let nrf = start::<Nrf>(Default::default(), &common(10), &environment).await.unwrap();
+        let status_of_nrf = nrf.handle.status.clone();
+        drop(nrf);
         // Tests look into the file and write into it from the thread of the UDR: there, writes are
         // not gathered.
         let udr = UdrConfig {
@@ -131,7 +133,14 @@ impl Core {
         let name = config.name.clone();
         start::<Headless>(config, &common(17), &environment).await.unwrap();
         let amf = MADE.lock().unwrap().remove(&name).unwrap();
-        // Each registers with the NRF in a task of its own.
+        // Each registers with the NRF in a task of its own: the AMF needs the six others.
+        let registered = || status_of_nrf()["registered"].as_array().map_or(0, Vec::len);
+        let all = async {
+            while registered() < 6 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), all).await.expect("all are registered");
         tokio::time::sleep(Duration::from_millis(20)).await;
         let next_gnb = AtomicU32::new(1);
         Core { amf, smf, next_gnb, database, local, environment, _trigger: trigger }

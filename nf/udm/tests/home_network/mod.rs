@@ -133,7 +133,7 @@ impl HomeNetwork {
 
     /// Each function registers with the NRF in a task of its own.
     async fn all_are_registered(&self) {
-        for _ in 0..500 {
+        for _ in 0..15_000 {
             let registered =
                 (self.running[0].handle.status)()["registered"].as_array().map_or(0, Vec::len);
             if registered == self.running.len() - 1 {

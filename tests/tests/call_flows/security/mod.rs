@@ -29,5 +29,5 @@ pub fn rounds(default: u32) -> u32 {
 
 /// The time limit of a test with so many rounds.
 pub fn limit(rounds: u32) -> Duration {
-    Duration::from_secs(120 + u64::from(rounds))
+    Duration::from_secs(300 + u64::from(rounds))
 }
