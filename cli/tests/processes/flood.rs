@@ -3,6 +3,7 @@
 //! count.
 use crate::site::*;
 use anyhow::{Result, bail};
+use martlet_lab::CoreProcess;
 use martlet_ran::gnb::N2Link;
 use martlet_ran::{Gnb, Ue};
 use martlet_tests::{RawGnb, in_namespace_alone};
@@ -75,7 +76,12 @@ async fn within_the_promise(
 }
 
 /// Without and with a flood of another gNB.
-async fn turn_of_another_gnb(ue: &Ue, rate: u32, attacker: u8) -> Result<[Duration; 2]> {
+async fn turn_of_another_gnb(
+    core: &CoreProcess,
+    ue: &Ue,
+    rate: u32,
+    attacker: u8,
+) -> Result<[Duration; 2]> {
     let alone = initial_registrations(ue).await?;
     let link = N2Link::connect(&gnb_config(attacker, "127.0.0.5:38412")?).await?;
     let gnb = RawGnb::over(link, attacker);
@@ -98,7 +104,12 @@ async fn turn_of_another_gnb(ue: &Ue, rate: u32, attacker: u8) -> Result<[Durati
     };
     gnb.abort();
     // The contexts of the flood are released.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let released = Instant::now();
+    let contexts = || status_of(core, "amf")["ues"]["contexts"].as_u64();
+    while contexts() > Some(2) && released.elapsed() < Duration::from_secs(10) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
     Ok([median(&alone), median(&beside)])
 }
 
@@ -113,7 +124,7 @@ fn flood_of_another_gnb(name: &'static str, arguments: &'static [&'static str]) 
         for rate in [200, 600] {
             let turn = async || {
                 attacker += 1;
-                turn_of_another_gnb(&ue, rate, attacker).await
+                turn_of_another_gnb(&core, &ue, rate, attacker).await
             };
             within_the_promise(&format!("{rate} registrations/s"), turn).await?;
         }
