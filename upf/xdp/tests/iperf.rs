@@ -119,9 +119,9 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
         run("ip", &format!("-n {ue} route replace {HOST}/32 dev ue0 src {UE}"));
 
         // In one packet, in fragments, and too large for a link with DF set.
-        let ping = output(&ue, &format!("ping -c 3 -i 0.2 -W 2 {HOST}"));
+        let ping = output(&ue, &format!("ping -c 3 -i 0.2 -W 20 {HOST}"));
         assert!(ping.contains(" 0% packet loss"), "{ping}");
-        let ping = output(&ue, &format!("ping -c 2 -i 0.2 -W 3 -s 3000 {HOST}"));
+        let ping = output(&ue, &format!("ping -c 2 -i 0.2 -W 20 -s 3000 {HOST}"));
         assert!(ping.contains(" 0% packet loss"), "{ping}");
         let rejected = within(&ue, &format!("ping -c 1 -W 1 -M do -s 1450 {HOST}"))
             .output()

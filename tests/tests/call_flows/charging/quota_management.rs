@@ -165,7 +165,7 @@ fn rated(name: &str, from: Ipv4Addr, rating_group: u32) -> martlet_pcf::FlowConf
 async fn send_between(from: (&Ue, Ipv4Addr), to: (&Ue, Ipv4Addr), count: u16) -> Result<u64> {
     for n in 0..count {
         from.0.send_ip(1, ping(from.1, to.1, n)).await?;
-        let received = tokio::time::timeout(Duration::from_millis(300), to.0.recv_ip());
+        let received = tokio::time::timeout(Duration::from_secs(3), to.0.recv_ip());
         if received.await.is_err() {
             return Ok(n.into());
         }
@@ -200,7 +200,7 @@ fn rating_groups_are_counted_and_granted_separately() {
         let mut policy = core.config().pcf.clone();
         policy.flows.push(rated("gateway", GATEWAY, 9));
         core.reload("pcf", policy)?;
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
         while ue.status().await?.sessions[0].flows.len() < 3 {
             ensure!(tokio::time::Instant::now() < deadline, "{:?}", ue.status().await?.sessions);
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -25,7 +25,7 @@ fn connected_ue_is_released_before_its_amf_stops() {
         // Each member has seen the other in the context store.
         tokio::time::sleep(Duration::from_millis(500)).await;
         drop(second);
-        tokio::time::timeout(Duration::from_secs(10), ue.wait_idle()).await??;
+        tokio::time::timeout(Duration::from_secs(60), ue.wait_idle()).await??;
         ensure!(there.unavailable_guamis() == 1, "{} GUAMIs", there.unavailable_guamis());
         there.lost().await;
         ue.move_to(&here).await?;

@@ -29,13 +29,19 @@ impl Attacker {
 
     /// Sends bytes and returns the answer, if any.
     async fn request(&self, to: SocketAddr, bytes: &[u8]) -> Result<Option<Packet>> {
+        self.request_within(to, bytes, Duration::from_millis(300)).await
+    }
+
+    async fn request_within(
+        &self,
+        to: SocketAddr,
+        bytes: &[u8],
+        limit: Duration,
+    ) -> Result<Option<Packet>> {
         self.0.send_to(bytes, to).await?;
         let mut buffer = [0; 4096];
-        let Ok(received) =
-            tokio::time::timeout(Duration::from_millis(300), self.0.recv_from(&mut buffer)).await
-        else {
-            return Ok(None);
-        };
+        let received = tokio::time::timeout(limit, self.0.recv_from(&mut buffer)).await;
+        let Ok(received) = received else { return Ok(None) };
         let (length, from) = received?;
         ensure!(from == to, "{from} answered a request to {to}");
         Ok(Some(Packet::decode(&buffer[..length])?))
@@ -43,7 +49,8 @@ impl Attacker {
 
     /// Sends bytes and expects an answer.
     async fn answer(&self, to: SocketAddr, bytes: &[u8]) -> Result<Packet> {
-        self.request(to, bytes).await?.with_context(|| format!("no answer of {to} to {bytes:02x?}"))
+        let answer = self.request_within(to, bytes, Duration::from_secs(30)).await?;
+        answer.with_context(|| format!("no answer of {to} to {bytes:02x?}"))
     }
 }
 

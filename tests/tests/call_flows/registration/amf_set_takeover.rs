@@ -2,7 +2,7 @@
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ran::ue::RegistrationType;
-use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
 
 /// The AMFs of a set share a context database.
 #[test]
@@ -21,6 +21,8 @@ fn ue_of_a_stopped_amf_is_served_by_another_amf_of_the_set() {
         let authenticated = core.stored_sqn(1)?;
         ue.release_to_idle().await?;
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        let stored = || (second.unwritten() == 0).then_some(());
+        eventually("the UE is stored", stored, || second.unwritten().to_string()).await?;
         drop(second);
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         ue.move_to(&here).await?;

@@ -29,7 +29,7 @@ pub async fn until(
     what: &str,
     is: impl Fn(&martlet_ran::ue::NetworkSettings) -> bool,
 ) -> Result<()> {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {
         let given = ue.status().await?.settings;
         if is(&given) {

@@ -27,7 +27,7 @@ impl Neighbour {
     pub async fn request(&self, packet: Packet) -> Result<Option<Message>> {
         self.0.send_to(&packet.encode(), UPF).await?;
         let mut buffer = [0; 4096];
-        match tokio::time::timeout(Duration::from_secs(1), self.0.recv_from(&mut buffer)).await {
+        match tokio::time::timeout(Duration::from_secs(3), self.0.recv_from(&mut buffer)).await {
             Ok(received) => Ok(Some(Packet::decode(&buffer[..received?.0])?.message)),
             Err(_) => Ok(None),
         }

@@ -25,7 +25,7 @@ pub async fn until(
     what: &str,
     is: impl Fn(&PduSession) -> bool,
 ) -> Result<PduSession> {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {
         let now = session(ue, psi).await?;
         if is(&now) {

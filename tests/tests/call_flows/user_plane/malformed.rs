@@ -12,8 +12,17 @@ const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
 
 /// The next datagram, if one arrives.
 async fn next(socket: &UdpSocket) -> Result<Option<Vec<u8>>> {
+    next_within(socket, Duration::from_millis(300)).await
+}
+
+/// The next datagram, which is due.
+async fn due(socket: &UdpSocket) -> Result<Option<Vec<u8>>> {
+    next_within(socket, Duration::from_secs(30)).await
+}
+
+async fn next_within(socket: &UdpSocket, limit: Duration) -> Result<Option<Vec<u8>>> {
     let mut buffer = [0; 4096];
-    match tokio::time::timeout(Duration::from_millis(300), socket.recv(&mut buffer)).await {
+    match tokio::time::timeout(limit, socket.recv(&mut buffer)).await {
         Ok(length) => Ok(Some(buffer[..length?].to_vec())),
         Err(_) => Ok(None),
     }
@@ -41,12 +50,12 @@ fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
 
         // Echo.
         socket.send_to(b"\x32\x01\x00\x04\x00\x00\x00\x00\x00\x07\x00\x00", upf).await?;
-        let echo = next(&socket).await?.context("ECHO RESPONSE is due")?;
+        let echo = due(&socket).await?.context("ECHO RESPONSE is due")?;
         ensure!(echo[1] == 2 && echo[8..10] == [0, 7], "{echo:02x?}");
         // A packet in a tunnel that is not known.
         let packet = b"\x30\xff\x00\x04\x0b\xad\xca\xfe\x45\x00\x00\x00";
         socket.send_to(packet, upf).await?;
-        let answer = next(&socket).await?.context("ERROR INDICATION is due")?;
+        let answer = due(&socket).await?.context("ERROR INDICATION is due")?;
         let indicated = martlet_gtpu::decode(&answer).ok();
         ensure!(
             matches!(indicated, Some(Message::ErrorIndication { teid: 0x0bad_cafe, .. })),
@@ -57,7 +66,7 @@ fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
             .send_to(b"\x34\xff\x00\x08\x00\x00\x00\x01\x00\x00\x00\xff\x01\x00\x00\x00", upf)
             .await?;
         let answer =
-            next(&socket).await?.context("SUPPORTED EXTENSION HEADERS NOTIFICATION is due")?;
+            due(&socket).await?.context("SUPPORTED EXTENSION HEADERS NOTIFICATION is due")?;
         ensure!(answer[1] == 31, "{answer:02x?}");
         // Junk has no answer, and is counted.
         let before = drops("malformed")();

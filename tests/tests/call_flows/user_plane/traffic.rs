@@ -67,7 +67,7 @@ async fn traffic(mode: N6Mode) -> Result<()> {
     let (ue, address) = UeNamespace::start(&core, &gnb, 1).await?;
     for words in [
         format!("ping -n -c 3 -l 3 -i 1 -W 2 {GATEWAY}"),
-        format!("ping -n -c 3 -l 3 -i 1 -W 2 {DN_HOST}"),
+        format!("ping -n -c 3 -l 3 -i 1 -W 20 {DN_HOST}"),
         // 28 bytes of headers make it the session's MTU.
         format!("ping -n -c 2 -l 2 -i 1 -W 2 -s 1372 -M do {DN_HOST}"),
     ] {
@@ -102,7 +102,7 @@ async fn traffic(mode: N6Mode) -> Result<()> {
     tokio::time::sleep(Duration::from_millis(500)).await;
     ue.ue.release_to_idle().await?;
     let before = core.status("upf");
-    let output = ue.run(&format!("ping -n -c 3 -l 3 -i 1 -W 2 {DN_HOST}")).await?;
+    let output = ue.run(&format!("ping -n -c 3 -l 3 -i 1 -W 20 {DN_HOST}")).await?;
     ensure!(
         output.contains(" 0% packet loss"),
         "{output}\nbefore {before}\nafter {}",
