@@ -105,7 +105,6 @@ fn systemd_notification_configuration_reload_and_ue_history() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             ue.deregister().await?;
-            tokio::time::sleep(Duration::from_millis(300)).await;
             // A command warns if the core does not read the database that it writes.
             let elsewhere = site.0.join("elsewhere.db").display().to_string();
             let config = site.config().display().to_string();
@@ -119,17 +118,24 @@ fn systemd_notification_configuration_reload_and_ue_history() {
             };
             let note = String::from_utf8_lossy(&add(&elsewhere)?.stderr).into_owned();
             ensure!(note.contains("uses the database") && note.contains("elsewhere.db"), "{note}");
-            let history = Command::new(MARTLET)
-                .args(["ue", "001010000000001", "history", "-c", &config])
-                .output()?;
-            let text = String::from_utf8_lossy(&history.stdout);
-            for what in [
-                "registered",
-                "PDU session established",
-                "modifying PDU session",
-                "PDU session released",
-            ] {
-                ensure!(text.contains(what), "{what}: {text}");
+            // The file of the history is written after the procedures.
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(60);
+            loop {
+                let history = Command::new(MARTLET)
+                    .args(["ue", "001010000000001", "history", "-c", &config])
+                    .output()?;
+                let text = String::from_utf8_lossy(&history.stdout);
+                let missing = [
+                    "registered",
+                    "PDU session established",
+                    "modifying PDU session",
+                    "PDU session released",
+                ]
+                .into_iter()
+                .find(|what| !text.contains(what));
+                let Some(what) = missing else { break };
+                ensure!(tokio::time::Instant::now() < give_up, "{what}: {text}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
             let other = Command::new(MARTLET)
                 .args(["ue", "001010000000009", "history", "-c", &config])

@@ -57,8 +57,16 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
     let rules = &sessions[0]["user_plane"][0]["rules"];
     ensure!(rules.as_array().is_some_and(|rules| rules.len() >= 2), "{sessions}");
     ensure!(api.get("/gnbs")?[0]["connected_ues"] == 1);
-    let history = api.get(&format!("/ues/{supi}/history"))?;
-    ensure!(history.to_string().contains("registered"), "{history}");
+    // The history is written after the procedure.
+    let give_up = Instant::now() + Duration::from_secs(60);
+    loop {
+        let history = api.get(&format!("/ues/{supi}/history"))?.to_string();
+        if history.contains("registered") {
+            break;
+        }
+        ensure!(Instant::now() < give_up, "{history}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let overview = api.get("/overview")?;
     ensure!(overview["now"]["gnbs"] == 1, "{overview}");
 
