@@ -395,8 +395,8 @@ mod tests {
             format!("{}{}", identity.certificates, identity.key),
         )
         .unwrap();
-        // A port that is currently unused.
-        let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        // A port that is currently unused, of an address where no other test listens.
+        let at = std::net::TcpListener::bind("127.77.38.2:0").unwrap().local_addr().unwrap();
         let started = std::process::Command::new("openssl")
             .args(["s_server", "-accept", &at.to_string(), "-rev", "-cert"])
             .arg(folder.join("both.pem"))
@@ -410,14 +410,14 @@ mod tests {
         };
         let _reverser = Reverser(child);
         let connect = || std::net::TcpStream::connect(at);
-        let mut stream = (0..200)
+        let mut stream = (0..3000)
             .find_map(|_| {
                 connect()
                     .inspect_err(|_| std::thread::sleep(std::time::Duration::from_millis(20)))
                     .ok()
             })
             .unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
         let config = tls::client_config(&identity.trust("lmf.example")).unwrap();
         let config = Arc::new({
             let mut config = config;

@@ -127,7 +127,8 @@ async fn an_unresponsive_manager_leaves_time_for_tcp() {
     tokio::spawn(tcp.run());
     let started = Instant::now();
     assert_eq!(here(&http, &address.to_string()).await.unwrap(), "tcp");
-    assert!(started.elapsed() < Duration::from_secs(3));
+    // Not what is left of the call's time limit of 5 s.
+    assert!(started.elapsed() < Duration::from_millis(4500));
 }
 
 #[tokio::test]
