@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 /// How long [`reaches`] repeats its echo request.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An ICMP echo request (RFC 792).
 pub fn ping(from: Ipv4Addr, to: Ipv4Addr, sequence: u16) -> Vec<u8> {
@@ -33,7 +33,7 @@ pub fn sequence_of(packet: &[u8]) -> Option<u16> {
 /// Sends echo requests through a session until `to` replies.
 ///
 /// # Errors
-/// No reply arrives within 20 s.
+/// No reply arrives within 60 s.
 pub async fn reaches(ue: &Ue, psi: u8, to: Ipv4Addr) -> Result<()> {
     let status = ue.status().await?;
     let session =

@@ -47,7 +47,7 @@ pub const LMF: SocketAddr = SocketAddr::new(IpAddr::V4(GATEWAY), 9127);
 /// The address of an SMF that the UPF serves beside that of the core.
 const ADDITIONAL_SMF: [u8; 4] = [127, 0, 0, 98];
 /// How long a bystander may wait for the end of a procedure.
-const SERVED: Duration = Duration::from_secs(20);
+const SERVED: Duration = Duration::from_secs(60);
 /// What a process may grow after the first third of the run, in kilobytes and file descriptors.
 const GROWTH_KB: u64 = 48 * 1024;
 const GROWTH_FDS: usize = 64;
