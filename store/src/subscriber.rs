@@ -438,7 +438,7 @@ impl SubscribedSlice {
         if self.dnns.is_empty() {
             return Err(invalid("slices.dnns", "no data network: write one at least"));
         }
-        for dnn in &self.dnns {
+        for (n, dnn) in self.dnns.iter().enumerate() {
             let label = |part: &str| !part.is_empty() && part.len() <= 63;
             let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.' || b == b'_';
             if dnn.name.len() > 100
@@ -448,6 +448,13 @@ impl SubscribedSlice {
                 return Err(invalid(
                     "slices.dnns.name",
                     format!("{:?} is not a data network name (TS 23.003, 9.1)", dnn.name),
+                ));
+            }
+            // Names are compared as DNS compares its labels.
+            if self.dnns[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&dnn.name)) {
+                return Err(invalid(
+                    "slices.dnns.name",
+                    format!("{} occurs twice in slice {}: write it once", dnn.name, self.sst),
                 ));
             }
             if dnn.session_types.is_empty() {
@@ -539,6 +546,8 @@ mod tests {
         assert_eq!(field(|s| s.slices.clear()), "slices");
         assert_eq!(field(|s| s.slices[0].sd = Some(1 << 24)), "slices.sd");
         assert_eq!(field(|s| s.slices[0].dnns[0].name = "in ternet".into()), "slices.dnns.name");
+        let twice = |s: &mut Subscriber| s.slices[0].dnns.push(SubscribedDnn::new("Internet"));
+        assert_eq!(field(twice), "slices.dnns.name");
         assert_eq!(field(|s| s.slices[0].dnns[0].arp_priority = 16), "slices.dnns.arp_priority");
         assert_eq!(field(|s| s.slices[0].default = false), "slices");
     }

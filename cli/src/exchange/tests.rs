@@ -185,6 +185,12 @@ fn csv_lines_of_one_imsi_are_one_subscriber() {
     let scattered = format!("{text}001010000000001,{keys},,,,,\n");
     let error = format!("{:#}", read_text(Format::Auto, &scattered).unwrap_err());
     assert!(error.contains("line 5") && error.contains("sort the file"), "{error}");
+    let twice = text.replace(",,2,lan,,", ",,1-00000a,IMS,,");
+    let error = format!("{:#}", read_text(Format::Auto, &twice).unwrap_err());
+    assert!(
+        error.contains("imsi-001010000000001") && error.contains("IMS occurs twice"),
+        "{error}"
+    );
     let other = text.replacen(keys, &keys.replace("46", "47"), 1);
     let error = format!("{:#}", read_text(Format::Auto, &other).unwrap_err());
     assert!(error.contains("line 3: the key differs"), "{error}");
