@@ -157,6 +157,21 @@ fn set_changes_one_field_and_keeps_the_sequence_number() {
 }
 
 #[test]
+fn what_show_prints_is_imported() {
+    let folders = Folders::new("shown");
+    folders.ok(&[&["add", IMSI, "--sqn", "0000000000e0", "--amf", "8001"], &KEYS[..]].concat());
+    let shown = folders.ok(&["show", IMSI, "--keys"]);
+    assert!(shown.contains("\"8001\"") && shown.contains("\"0000000000e0\""), "{shown}");
+    let file = folders.file("shown.json", &shown);
+    folders.ok(&["import", &file, "--db", "other.db"]);
+    assert_eq!(folders.ok(&["show", IMSI, "--keys", "--db", "other.db"]), shown);
+    // An error names the subscriber and what to write.
+    let wrong = folders.file("wrong.json", &shown.replace("8001", "80"));
+    let error = folders.fails(&["import", &wrong, "--replace"]);
+    assert!(error.contains(IMSI) && error.contains("4 hexadecimal digits"), "{error}");
+}
+
+#[test]
 fn a_list_ends_with_its_reader() {
     let folders = Folders::new("pipe");
     folders.ok(&[&["add", IMSI, "--count", "3000"], &KEYS[..]].concat());

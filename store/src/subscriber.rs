@@ -136,6 +136,68 @@ mod differentiator {
     }
 }
 
+/// Values that people read and write as hexadecimal digits, as `martlet subscriber show` does. The
+/// database and exports have the management field as its bytes and the sequence number as a number.
+mod digits {
+    use serde::de::value::SeqAccessDeserializer;
+    use serde::de::{Error, SeqAccess, Unexpected, Visitor};
+    use serde::{Deserialize, Deserializer};
+    use std::fmt;
+
+    /// What an error says in place of a text, which may be a key.
+    const OTHER: Unexpected<'static> = Unexpected::Other("another text");
+
+    struct ManagementField;
+
+    impl<'de> Visitor<'de> for ManagementField {
+        type Value = [u8; 2];
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("amf as 4 hexadecimal digits, such as \"8000\"")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<[u8; 2], E> {
+            let mut amf = [0; 2];
+            match hex::decode_to_slice(text, &mut amf) {
+                Ok(()) => Ok(amf),
+                Err(_) => Err(E::invalid_value(OTHER, &self)),
+            }
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, bytes: A) -> Result<[u8; 2], A::Error> {
+            <[u8; 2]>::deserialize(SeqAccessDeserializer::new(bytes))
+        }
+    }
+
+    struct SequenceNumber;
+
+    impl Visitor<'_> for SequenceNumber {
+        type Value = u64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("sqn as 12 hexadecimal digits in quotes, or as a number")
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<u64, E> {
+            Ok(number)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
+            let is_hexadecimal = text.len() == 12 && text.bytes().all(|b| b.is_ascii_hexdigit());
+            let number = u64::from_str_radix(text, 16).ok().filter(|_| is_hexadecimal);
+            number.ok_or_else(|| E::invalid_value(OTHER, &self))
+        }
+    }
+
+    pub fn management_field<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 2], D::Error> {
+        from.deserialize_any(ManagementField)
+    }
+
+    pub fn sequence_number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        from.deserialize_any(SequenceNumber)
+    }
+}
+
 /// Service area restriction (TS 23.501, 5.3.4.1). In a non-allowed area the UE can register, and
 /// gets no service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -212,10 +274,10 @@ pub struct Subscriber {
     /// OPc.
     pub opc: Secret,
     /// Authentication management field.
-    #[serde(default = "default_amf")]
+    #[serde(default = "default_amf", deserialize_with = "digits::management_field")]
     pub amf: [u8; 2],
     /// Last sequence number used, 48 bits.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "digits::sequence_number")]
     pub sqn: u64,
     /// Authentication method.
     #[serde(default, skip_serializing_if = "AuthenticationMethod::is_default")]

@@ -88,7 +88,11 @@ pub fn read(format: Format, inputs: Vec<Input>, each: &mut Sink<'_>) -> Result<L
                     match format {
                         Format::Open5gs => open5gs::read(document, &mut checked, &mut losses),
                         Format::Free5gc => collections.add(document),
-                        _ => checked(serde_json::from_value(document)?),
+                        _ => {
+                            let supi = document["supi"].as_str().unwrap_or("no SUPI").to_string();
+                            let subscriber = serde_json::from_value::<Subscriber>(document);
+                            checked(subscriber.context(supi)?)
+                        }
                     }
                 }),
             }
