@@ -39,6 +39,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     if cli.command.is_query() {
         standard_output::end_with_reader();
+        standard_output::report_failed_writes();
     }
     let outcome = log::start(&cli.log).and_then(|()| cli.command.run(&cli.log));
     match outcome {

@@ -184,6 +184,26 @@ fn a_list_ends_with_its_reader() {
 }
 
 #[test]
+fn a_full_disk_behind_standard_output_is_an_error_of_one_line() {
+    let folders = Folders::new("full-output");
+    folders.ok(&[&["add", IMSI], &KEYS[..]].concat());
+    let check = |mut command: Command| {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command.stdout(full).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.starts_with("martlet: standard output cannot be written"), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    };
+    check(folders.command(&["show", IMSI, "--keys"]));
+    for arguments in [&["defaults"][..], &["reference", "keys"], &["completions", "bash"]] {
+        let mut command = Command::new(MARTLET);
+        command.args(arguments);
+        check(command);
+    }
+}
+
+#[test]
 fn tuak_keys_are_hidden_and_encrypted() {
     let folders = Folders::new("tuak");
     let topc = "bd04d9530e87513c5d837ac2ad954623a8e2330c115305a73eb45d1f40cccbff";

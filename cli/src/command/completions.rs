@@ -21,7 +21,9 @@ pub struct ManArgs {
 /// Prints the completions of a shell.
 pub fn completions(args: &CompletionsArgs) {
     let mut command = crate::Cli::command();
-    clap_complete::generate(args.shell, &mut command, "martlet", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "martlet", &mut script);
+    print!("{}", String::from_utf8_lossy(&script));
 }
 
 /// Writes a manual page for each command.

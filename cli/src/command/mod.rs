@@ -112,7 +112,8 @@ impl Command {
             | Command::Reference(_)
             | Command::Completions(_)
             | Command::Version(_)
-            | Command::Defaults => true,
+            | Command::Defaults
+            | Command::Pki(pki::PkiCommand::Status(_)) => true,
             Command::Up(_)
             | Command::Nf(_)
             | Command::Fabric(_)
