@@ -106,6 +106,9 @@ async fn ues_over_the_api(arguments: &'static [&'static str]) -> Result<()> {
     ensure!(seen.len() == others.len() && seen.is_sorted(), "{seen:?}");
     let descending = supis(&api, "/ues?limit=2&state=registered,%20connected&order=desc")?;
     ensure!(descending.iter().eq(seen.iter().rev()), "{descending:?}");
+    // A state that does not exist is an error, and no empty list.
+    let wrong = api.request("GET", "/ues?state=connected", None)?.expect(400)?.body;
+    ensure!(wrong["field"] == "state", "{wrong}");
     // A UE that was refused has a history.
     let refused = crate::site::ue(&gnb, 77)?;
     ensure!(refused.register().await.is_err(), "the subscriber does not exist");

@@ -40,6 +40,10 @@ pub struct UeQuery {
     gnb: Option<String>,
 }
 
+/// The states of a UE, as `Summary::state` of the AMF has them.
+const STATES: [&str; 4] =
+    ["registered, connected", "registered, idle", "registering", "deregistered"];
+
 /// A UE.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all(deserialize = "camelCase"))]
@@ -163,6 +167,14 @@ pub async fn list(
     if search.len() > martlet_store::MAX_SUPI {
         return Err(Failure::field("search", "longer than a SUPI", "write 257 bytes at most"));
     }
+    let state = query.state.unwrap_or_default();
+    if !state.is_empty() && !STATES.contains(&state.as_str()) {
+        return Err(Failure::field(
+            "state",
+            format!("there is no state {state:?}"),
+            "write `registered, connected`, `registered, idle`, `registering` or `deregistered`",
+        ));
+    }
     let mut supis = Vec::new();
     let is_nai = search.starts_with("nai-") || search.contains('@');
     if !is_nai && (search.contains('.') || search.contains(':')) {
@@ -179,7 +191,7 @@ pub async fn list(
     let request = json!({
         "after": after, "limit": limit, "search": search, "supis": supis,
         "descending": query.order == Order::Desc,
-        "state": query.state.unwrap_or_default(), "gnb": query.gnb.unwrap_or_default(),
+        "state": state, "gnb": query.gnb.unwrap_or_default(),
     });
     let argument = BASE64_URL_SAFE_NO_PAD.encode(request.to_string());
     let answer = oam.core.ask("amf", format!("amf/ues/{argument}")).await?;
