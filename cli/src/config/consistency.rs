@@ -93,15 +93,28 @@ impl Config {
         let own = self.smf.upfs.iter().find(|upf| upf.n4 == self.upf.n4.address);
         let is_served =
             |name: &String| own.is_some_and(|upf| upf.dnns.is_empty() || upf.dnns.contains(name));
-        for (n, dnn) in self.smf.dnns.iter().enumerate().filter(|(_, dnn)| is_served(&dnn.name)) {
+        let dnns = self.smf.dnns.iter().enumerate();
+        let served: Vec<_> = dnns.filter(|(_, dnn)| is_served(&dnn.name)).collect();
+        // A list in the file replaces the default one, so the remedies have all pools.
+        let (mut all4, mut all6) = (Vec::new(), Vec::new());
+        for (_, dnn) in &served {
+            if !dnn.pool.is_empty() {
+                all4.push(format!("{{ name: {}, pools: [{}] }}", dnn.name, dnn.pool));
+            }
+            if !dnn.pool6.is_empty() {
+                all6.push(format!("\"{}\"", dnn.pool6));
+            }
+        }
+        for (n, dnn) in served {
             let range = range4(&dnn.pool);
             if range.is_some_and(|range| !pools.iter().any(|pool| contains(pool, &range))) {
                 findings.push(Finding::new(
                     format!("smf.dnns[{n}].pool"),
                     format!(
-                        "the UPF does not route {}: write it in upf.dnns too, such as `upf: {{ \
-                         dnns: [{{ name: {}, pools: [{}] }}] }}`",
-                        dnn.pool, dnn.name, dnn.pool
+                        "the UPF does not route {}: write it in upf.dnns too, beside the others, \
+                         such as `upf: {{ dnns: [{}] }}`",
+                        dnn.pool,
+                        all4.join(", ")
                     ),
                 ));
             }
@@ -110,9 +123,10 @@ impl Config {
                 findings.push(Finding::new(
                     format!("smf.dnns[{n}].pool6"),
                     format!(
-                        "the UPF does not route {}: write it in upf.n6.pools6 too, such as `upf: \
-                         {{ n6: {{ pools6: [\"{}\"] }} }}`",
-                        dnn.pool6, dnn.pool6
+                        "the UPF does not route {}: write it in upf.n6.pools6 too, beside the \
+                         others, such as `upf: {{ n6: {{ pools6: [{}] }} }}`",
+                        dnn.pool6,
+                        all6.join(", ")
                     ),
                 ));
             }
