@@ -311,9 +311,7 @@ fn allocate(
         added.ok_or_else(|| over_limit("too many sessions: raise smf.max_sessions"))?;
     let Some(addresses) = allocate_addresses(smf, dnn, kind, subscription) else {
         smf.sessions.remove(reference);
-        return Err(over_limit(
-            "the address pool is exhausted, or the fixed address is in use: see smf.dnns",
-        ));
+        return Err(over_limit(&without_address(subscription)));
     };
     Ok((reference, inbox, addresses))
 }
@@ -395,6 +393,24 @@ fn allocate_addresses(
         }
     }
     Some(addresses)
+}
+
+/// Why there is no address for a session, and what to do.
+fn without_address(subscription: &DnnConfiguration) -> String {
+    let addresses = subscription.static_ip_address.iter().flatten();
+    let texts = addresses.flat_map(|ip| {
+        let v6 = ip.ipv6_addr.map(|address| address.to_string());
+        [ip.ipv4_addr.map(|address| address.to_string()), v6.or_else(|| ip.ipv6_prefix.clone())]
+    });
+    let texts: Vec<String> = texts.flatten().collect();
+    match texts.is_empty() {
+        true => "the address pool is exhausted: enlarge it in smf.dnns".into(),
+        false => format!(
+            "the subscribed static address {} is in use, the gateway's, or outside the pool in \
+             smf.dnns, or the pool is exhausted",
+            texts.join(", ")
+        ),
+    }
 }
 
 /// Protocol configuration options of a data network.
@@ -584,7 +600,21 @@ mod tests {
     use super::*;
     use martlet_nas::{NasIntegrityProtectionMaximumDataRate, NasSscMode, SscModeValue};
     use martlet_sbi_api::common::SscMode;
-    use martlet_sbi_api::nudm_sdm::{PduSessionTypes, SscModes};
+    use martlet_sbi_api::nudm_sdm::{IpAddress, PduSessionTypes, SscModes};
+
+    #[test]
+    fn a_static_address_that_cannot_be_used_is_named() {
+        let types = PduSessionTypes {
+            default_session_type: Some(PduSessionType::Ipv4),
+            allowed_session_types: None,
+        };
+        let mut subscription = DnnConfiguration::new(types, SscModes::new(SscMode::SscMode1));
+        assert!(without_address(&subscription).contains("pool is exhausted"));
+        let fixed = |ip: &str| IpAddress { ipv4_addr: ip.parse().ok(), ..IpAddress::default() };
+        subscription.static_ip_address = Some(vec![fixed("192.0.2.4")]);
+        let detail = without_address(&subscription);
+        assert!(detail.contains("192.0.2.4") && detail.contains("outside the pool"), "{detail}");
+    }
 
     #[test]
     fn a_rejected_ssc_mode_is_answered_with_the_allowed_ones() {
