@@ -157,6 +157,46 @@ fn set_changes_one_field_and_keeps_the_sequence_number() {
 }
 
 #[test]
+fn session_types_and_static_addresses_are_set_and_removed() {
+    let folders = Folders::new("addresses");
+    let add = ["add", IMSI, "--session-type", "ipv4v6", "--session-type", "ipv4"];
+    folders.ok(&[&add[..], &["--static-ip6", "fd45:0:0:9::1"], &KEYS[..]].concat());
+    let network = || {
+        let shown: serde_json::Value = serde_json::from_str(&folders.ok(&["show", IMSI])).unwrap();
+        shown["slices"][0]["dnns"][0].clone()
+    };
+    let added = network();
+    assert_eq!(added["session_types"], serde_json::json!(["IPV4V6", "IPV4"]));
+    assert_eq!(added["static_ipv6"], "fd45:0:0:9::1");
+    folders.ok(&["set", IMSI, "--session-type", "ipv6", "--static-ip", "10.45.0.9"]);
+    let set = network();
+    assert_eq!(set["session_types"], serde_json::json!(["IPV6"]));
+    assert_eq!(
+        (&set["static_ipv4"], &set["static_ipv6"]),
+        (&"10.45.0.9".into(), &added["static_ipv6"])
+    );
+    folders.ok(&["set", IMSI, "--static-ip", "none", "--static-ip6", "none"]);
+    let without = network();
+    assert!(without["static_ipv4"].is_null() && without["static_ipv6"].is_null(), "{without}");
+    let error = folders.fails(&["set", IMSI, "--static-ip", "10.45.0.300"]);
+    assert!(error.contains("--static-ip \"10.45.0.300\": write an address, or none"), "{error}");
+}
+
+#[test]
+fn set_reads_keys_from_a_file() {
+    let folders = Folders::new("key-file");
+    folders.ok(&[&["add", IMSI], &KEYS[..]].concat());
+    let [k, op] = ["00112233445566778899aabbccddeeff", "cdc202d5123e20f62b6d676ac72cb318"];
+    let file = folders.file("card.keys", &format!("key: {k}\nop: {op}\n"));
+    folders.ok(&["set", IMSI, "--key-file", &file]);
+    let shown = folders.ok(&["show", IMSI, "--keys"]);
+    assert!(shown.contains(k) && !shown.contains(KEYS[3]), "{shown}");
+    let file = folders.file("op.keys", &format!("op: {op}\n"));
+    let error = folders.fails(&["set", IMSI, "--key-file", &file]);
+    assert!(error.contains("write the key, too"), "{error}");
+}
+
+#[test]
 fn what_show_prints_is_imported() {
     let folders = Folders::new("shown");
     folders.ok(&[&["add", IMSI, "--sqn", "0000000000e0", "--amf", "8001"], &KEYS[..]].concat());

@@ -2,11 +2,13 @@
 use super::database::DatabaseArgs;
 use super::keys::Keys;
 use super::over_api;
-use super::values::{Method, key, management_field, method, slice, supi};
+use super::values::{
+    Method, TypeOfSession, key, management_field, method, session_types, slice, supi,
+};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use martlet_store::{Secret, ServiceArea, StoreError, SubscribedDnn, SubscribedSlice, Subscriber};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
@@ -54,6 +56,9 @@ pub struct AddArgs {
     /// DNN in every slice; repeat for more, the first is the default
     #[arg(long = "dnn", default_value = "internet")]
     dnns: Vec<String>,
+    /// Type of PDU sessions in every data network; repeat for more, the first is the default
+    #[arg(long = "session-type", value_enum, default_value = "ipv4")]
+    session_types: Vec<TypeOfSession>,
     /// Session AMBR downlink, such as "100 Mbps"
     #[arg(long, default_value = martlet_store::DEFAULT_AMBR)]
     downlink: String,
@@ -63,6 +68,9 @@ pub struct AddArgs {
     /// Static IPv4 address in the first data network
     #[arg(long, conflicts_with = "count")]
     static_ip: Option<Ipv4Addr>,
+    /// An address of the static /64 prefix in the first data network, for a session type with IPv6
+    #[arg(long, conflicts_with = "count")]
+    static_ip6: Option<Ipv6Addr>,
     /// Allowed tracking areas, such as 1,2 [default: all]
     #[arg(long, value_delimiter = ',', conflicts_with = "non_allowed_tacs")]
     allowed_tacs: Vec<u32>,
@@ -120,7 +128,9 @@ fn subscriber(args: &AddArgs) -> Result<Subscriber> {
         default: n == 0,
         ambr_downlink: args.downlink.clone(),
         ambr_uplink: args.uplink.clone(),
+        session_types: session_types(&args.session_types),
         static_ipv4: args.static_ip.filter(|_| n == 0),
+        static_ipv6: args.static_ip6.filter(|_| n == 0),
         ..SubscribedDnn::new(name)
     };
     let dnns: Vec<_> = args.dnns.iter().enumerate().map(dnn).collect();

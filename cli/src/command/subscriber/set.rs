@@ -1,18 +1,28 @@
 //! `martlet subscriber set`.
 use super::database::DatabaseArgs;
+use super::keys::Keys;
 use super::over_api;
-use super::values::{Method, key, management_field, method, slice, supi};
+use super::values::{
+    Method, TypeOfSession, key, management_field, method, session_types, slice, supi,
+};
 use crate::runtime;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use martlet_store::{ServiceArea, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_store::{Secret, ServiceArea, SubscribedDnn, SubscribedSlice, Subscriber};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use zeroize::Zeroizing;
 
 /// Fields of a subscriber to change.
 #[derive(Args)]
 pub struct SetArgs {
     /// IMSI, or nai-user@realm
     supi: String,
+    /// File with the keys, `-` for standard input: lines such as `key: …`, `opc: …` and `op: …`.
+    /// Other users see options in the list of processes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "opc"])]
+    key_file: Option<PathBuf>,
     /// K: 32 hexadecimal digits
     #[arg(long)]
     key: Option<String>,
@@ -46,6 +56,9 @@ pub struct SetArgs {
     /// Data network that is changed [default: all]
     #[arg(long)]
     dnn: Option<String>,
+    /// Type of PDU sessions of the data networks; repeat for more, the first is the default
+    #[arg(long = "session-type", value_enum)]
+    session_types: Vec<TypeOfSession>,
     /// Session AMBR downlink of the data networks
     #[arg(long)]
     downlink: Option<String>,
@@ -58,20 +71,56 @@ pub struct SetArgs {
     /// ARP priority level of the data networks
     #[arg(long)]
     arp: Option<u8>,
-    /// Static IPv4 address; needs one data network
+    /// Static IPv4 address, or `none`; needs one data network
     #[arg(long)]
-    static_ip: Option<Ipv4Addr>,
-    /// An address of the static /64 prefix; needs one data network
+    static_ip: Option<String>,
+    /// An address of the static /64 prefix, or `none`; needs one data network, and a session type
+    /// with IPv6
     #[arg(long)]
-    static_ip6: Option<Ipv6Addr>,
+    static_ip6: Option<String>,
     #[command(flatten)]
     database: DatabaseArgs,
 }
 
+/// The new K and OPc, of the options or of the file that they name.
+fn keys(args: &SetArgs) -> Result<(Option<Secret>, Option<Secret>)> {
+    let text = |option: &Option<String>| option.clone().map(Zeroizing::new);
+    let keys = match &args.key_file {
+        Some(file) => Keys::of_file(file)?,
+        None => Keys { key: text(&args.key), opc: text(&args.opc), ..Keys::default() },
+    };
+    ensure!(keys.topc.is_none(), "TOPc is written by `martlet subscriber add --replace` alone");
+    let k = keys.key.as_ref().map(|text| key("key", text)).transpose()?;
+    let opc = match (&keys.opc, &keys.op, &k) {
+        (Some(_), Some(_), _) => bail!("OPc is derived from OP: write one of opc and op"),
+        (Some(opc), None, _) => Some(key("opc", opc)?),
+        (None, Some(op), Some(k)) => {
+            Some(Secret(martlet_security::aka::opc(&k.0, &key("op", op)?.0)))
+        }
+        (None, Some(_), None) => bail!("OPc is derived from K and OP: write the key, too"),
+        (None, None, _) => None,
+    };
+    Ok((k, opc))
+}
+
+/// A static address of the option with a name; `None` removes it.
+fn address<T: FromStr>(name: &str, text: &str) -> Result<Option<T>> {
+    match text {
+        "none" => Ok(None),
+        text => {
+            let address = text.parse::<T>().ok().map(Some);
+            address.with_context(|| format!("--{name} {text:?}: write an address, or none"))
+        }
+    }
+}
+
 pub(super) fn set(args: &SetArgs) -> Result<()> {
     let supi = supi(&args.supi);
-    let k = args.key.as_deref().map(|text| key("key", text)).transpose()?;
-    let opc = args.opc.as_deref().map(|text| key("opc", text)).transpose()?;
+    let (k, opc) = keys(args)?;
+    let static_ip = args.static_ip.as_deref();
+    let static_ip = static_ip.map(|text| address::<Ipv4Addr>("static-ip", text)).transpose()?;
+    let static_ip6 = args.static_ip6.as_deref();
+    let static_ip6 = static_ip6.map(|text| address::<Ipv6Addr>("static-ip6", text)).transpose()?;
     let amf = args.amf.as_deref().map(management_field).transpose()?;
     let selected = args.slice.as_deref().map(slice).transpose()?;
     let tacs = |text: &str| {
@@ -117,7 +166,7 @@ pub(super) fn set(args: &SetArgs) -> Result<()> {
             .flat_map(|slice| &mut slice.dnns)
             .filter(|dnn| args.dnn.as_ref().is_none_or(|name| *name == dnn.name))
             .collect();
-        let has_address = args.static_ip.is_some() || args.static_ip6.is_some();
+        let has_address = static_ip.is_some() || static_ip6.is_some();
         ensure!(
             !dnns.is_empty(),
             "{supi} has no such data network: see `martlet subscriber show {supi}`"
@@ -133,8 +182,11 @@ pub(super) fn set(args: &SetArgs) -> Result<()> {
             rate(&mut dnn.ambr_uplink, &args.uplink);
             dnn.five_qi = args.five_qi.unwrap_or(dnn.five_qi);
             dnn.arp_priority = args.arp.unwrap_or(dnn.arp_priority);
-            dnn.static_ipv4 = args.static_ip.or(dnn.static_ipv4);
-            dnn.static_ipv6 = args.static_ip6.or(dnn.static_ipv6);
+            if !args.session_types.is_empty() {
+                dnn.session_types = session_types(&args.session_types);
+            }
+            dnn.static_ipv4 = static_ip.unwrap_or(dnn.static_ipv4);
+            dnn.static_ipv6 = static_ip6.unwrap_or(dnn.static_ipv6);
         }
         Ok(())
     };

@@ -1,6 +1,6 @@
 //! Values of options: identities, keys, methods and slices.
 use anyhow::{Context, Result, bail};
-use martlet_store::{AuthenticationMethod, Secret};
+use martlet_store::{AuthenticationMethod, Secret, SessionType};
 
 /// An authentication method.
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -11,6 +11,24 @@ pub enum Method {
     /// EAP-AKA'
     #[value(name = "eap-aka-prime")]
     EapAkaPrime,
+}
+
+/// A type of PDU sessions.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum TypeOfSession {
+    /// IPv4
+    #[value(name = "ipv4")]
+    Ipv4,
+    /// IPv6
+    #[value(name = "ipv6")]
+    Ipv6,
+    /// IPv4 and IPv6
+    #[value(name = "ipv4v6")]
+    Ipv4v6,
+    /// Ethernet frames
+    Ethernet,
+    /// Unstructured data
+    Unstructured,
 }
 
 /// A SUPI: digits alone are an IMSI.
@@ -29,6 +47,18 @@ pub(super) fn method(method: Method) -> AuthenticationMethod {
         Method::FiveGAka => AuthenticationMethod::FiveGAka,
         Method::EapAkaPrime => AuthenticationMethod::EapAkaPrime,
     }
+}
+
+/// The session types of the store.
+pub(super) fn session_types(types: &[TypeOfSession]) -> Vec<SessionType> {
+    let one = |kind: &TypeOfSession| match kind {
+        TypeOfSession::Ipv4 => SessionType::Ipv4,
+        TypeOfSession::Ipv6 => SessionType::Ipv6,
+        TypeOfSession::Ipv4v6 => SessionType::Ipv4v6,
+        TypeOfSession::Ethernet => SessionType::Ethernet,
+        TypeOfSession::Unstructured => SessionType::Unstructured,
+    };
+    types.iter().map(one).collect()
 }
 
 /// The authentication management field, four hexadecimal digits.
