@@ -61,16 +61,17 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-/// A PLMN: `001-01`.
+/// A PLMN: `001-01`, or `00101` as in the configuration of the core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlmnText(pub Plmn);
 
 impl<'de> Deserialize<'de> for PlmnText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let plmn = text.split_once('-').and_then(|(mcc, mnc)| Plmn::new(mcc, mnc).ok());
+        let parts = text.split_once('-').or_else(|| text.split_at_checked(3));
+        let plmn = parts.and_then(|(mcc, mnc)| Plmn::new(mcc, mnc).ok());
         plmn.map(PlmnText).ok_or_else(|| {
-            D::Error::custom(format!("`{text}` is not a PLMN: write MCC-MNC, such as 001-01"))
+            D::Error::custom(format!("`{text}` is not a PLMN: write 001-01, or \"00101\""))
         })
     }
 }
@@ -119,5 +120,21 @@ impl<'de> Deserialize<'de> for SliceText {
             None => None,
         };
         Ok(SliceText(Slice { sst, sd }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plmn_is_written_with_and_without_a_hyphen() {
+        let read = |text: &str| serde_json::from_value::<PlmnText>(text.into());
+        for (one, other) in [("001-01", "00101"), ("999-700", "999700")] {
+            assert_eq!(read(one).unwrap(), read(other).unwrap());
+        }
+        for wrong in ["", "001", "0010", "00a01", "\u{e9}0101"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 }
