@@ -112,7 +112,14 @@ pub fn run(command: PkiCommand) -> Result<()> {
         PkiCommand::Init(args) => init(&args),
         PkiCommand::Bundle(args) => bundle(&args),
         PkiCommand::Add(args) => {
-            pki::add(&args.names.config()?, &args.folder.pki, &args.function, &args.names.names)
+            let (folder, function) = (&args.folder.pki, &args.function);
+            pki::add(&args.names.config()?, folder, function, &args.names.names)?;
+            println!(
+                "Made {}. Copy it with its key to sbi.pki of its machine, and restart the \
+                 function.",
+                folder.join(format!("{function}.pem")).display()
+            );
+            Ok(())
         }
         PkiCommand::Renew(args) => {
             let renewed = pki::renew(&args.folder.pki, &args.functions, args.days)?;

@@ -168,6 +168,14 @@ pub fn revoke(pki: &Path, name: &str) -> Result<()> {
         !file.ends_with(PkiFile::AUTHORITY),
         "the CA cannot be revoked: make another one in a new folder with `martlet pki init`"
     );
+    ensure!(
+        file.exists(),
+        "there is no certificate {}: if it was revoked before, {} has it still; `martlet pki \
+         status --pki {}` lists what there is",
+        file.display(),
+        pki.join(PkiFile::REVOKED).display(),
+        pki.display()
+    );
     let certificate = Certificate::read(&file)?;
     let mut revoked = revoked(pki)?;
     if revoked.iter().all(|(serial, _)| *serial != certificate.serial) {

@@ -291,7 +291,11 @@ fn certificates_expire_are_renewed_and_revoked() {
         ensure!(is_served().await?, "the certificate is valid");
         pki_succeeds(&["revoke", "lmf", "--pki", &at])?;
         ensure!(!folder.join("lmf-key.pem").exists() && folder.join("revoked.pem").exists());
-        pki_succeeds(&["add", "lmf", "-c", &text(&site.config()), "--pki", &at])?;
+        let again = pki(&["revoke", "lmf", "--pki", &at])?;
+        let error = String::from_utf8_lossy(&again.stderr);
+        ensure!(!again.status.success() && error.contains("if it was revoked before"), "{error}");
+        let added = pki_succeeds(&["add", "lmf", "-c", &text(&site.config()), "--pki", &at])?;
+        ensure!(added.contains("lmf.pem"), "{added}");
         ensure!(!is_served().await?, "the revoked certificate is refused");
         pki_succeeds(&["revoke", &text(&folder.join("udr.pem")), "--pki", &at])?;
         let status = pki_succeeds(&["status", "--pki", &at])?;
