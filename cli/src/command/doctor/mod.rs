@@ -7,7 +7,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::Config;
 use martlet::core::function_names;
+use martlet_sandbox::folder_of;
+use martlet_store::DatabaseUrl;
 use martlet_upf::config::{DatapathChoice, N6Mode, SwitchEngine};
+use nix::errno::Errno;
+use nix::sys::statvfs::statvfs;
+use nix::unistd::{AccessFlags, access};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -92,6 +97,7 @@ fn examine(config: &Config) -> Vec<Check> {
         Check::fault("folders", format!("{}: {}", finding.path, finding.message), "see above")
     });
     let mut checks: Vec<Check> = folders.collect();
+    checks.extend(database_folder(config));
     checks.push(kernel(config, &read("/proc/sys/kernel/osrelease")));
     checks.push(capabilities(config, &read("/proc/self/status")));
     if starts(config, "amf") {
@@ -115,6 +121,41 @@ fn examine(config: &Config) -> Vec<Check> {
     checks.push(locked_memory(config, &read("/proc/self/limits")));
     checks.extend(bpf_file_system(config, &read("/proc/mounts")));
     checks
+}
+
+/// The folder of the subscriber database, if this core has it in a file.
+fn database_folder(config: &Config) -> Option<Check> {
+    let DatabaseUrl::File(file) = config.database() else { return None };
+    let folder = folder_of(&file);
+    if !starts(config, "udr") || !folder.is_dir() {
+        return None;
+    }
+    let space = statvfs(&folder).ok();
+    let space = space.map(|space| space.blocks_available().saturating_mul(space.fragment_size()));
+    Some(writable(&folder, access(&folder, AccessFlags::W_OK), space))
+}
+
+/// Space on a disk, in bytes, below which the core may soon be unable to write.
+const LITTLE_SPACE: u64 = 64 << 20;
+
+/// Whether the core can write into a folder with this much space.
+fn writable(folder: &Path, access: Result<(), Errno>, space: Option<u64>) -> Check {
+    let name = folder.display();
+    if let Err(error) = access {
+        return Check::fault(
+            "database",
+            format!("{name} cannot be written: {}", error.desc()),
+            "give the folder to the user of the core, or set state_dir to another one",
+        );
+    }
+    match space {
+        Some(space) if space < LITTLE_SPACE => Check::note(
+            "database",
+            format!("{name} has {} MB of space", space >> 20),
+            "without space, authentication is refused: free some, or set state_dir",
+        ),
+        _ => Check::good("database", format!("{name} can be written")),
+    }
 }
 
 fn read(file: &str) -> String {
@@ -525,6 +566,21 @@ mod tests {
             config.upf.switch.engine = SwitchEngine::Swx;
             config.upf.switch.run = Some(serde_json::from_value(ports).unwrap());
         })
+    }
+
+    #[test]
+    fn a_folder_that_is_read_only_or_full_is_reported() {
+        let folder = Path::new("/var/lib/martlet");
+        let read_only = writable(folder, Err(Errno::EROFS), Some(1 << 40));
+        assert_eq!(read_only.grade, Grade::Fault, "{read_only}");
+        assert!(read_only.to_string().contains("Read-only file system"), "{read_only}");
+        let full = writable(folder, Ok(()), Some(5 << 20));
+        assert_eq!(full.grade, Grade::Note, "{full}");
+        assert!(full.to_string().contains("5 MB") && !full.remedy.is_empty(), "{full}");
+        assert_eq!(writable(folder, Ok(()), Some(1 << 40)).grade, Grade::Good);
+        assert_eq!(writable(folder, Ok(()), None).grade, Grade::Good);
+        let shared = config(|config| config.udr.path = "postgresql://h/d".into());
+        assert_eq!(database_folder(&shared), None);
     }
 
     #[test]
