@@ -4,9 +4,11 @@ use crate::core_client::{CoreClient, NO_UPF, Request};
 use crate::oam_client::OamArgs;
 use crate::runtime;
 use anyhow::{Context, Result, bail};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use hyper::Method;
 use martlet_oam::UeFilter;
+use martlet_upf::counters::DropReason;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -71,7 +73,11 @@ pub struct TraceArgs {
     #[arg(long)]
     ue: Option<UeFilter>,
     /// Only packets dropped for these reasons, such as gate,rate
-    #[arg(long, value_delimiter = ',')]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(DropReason::ALL.map(DropReason::name))
+    )]
     reason: Vec<String>,
     /// Stop after a number of packets
     #[arg(long)]
@@ -294,6 +300,17 @@ fn line(packet: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn an_unknown_reason_is_refused_with_the_known_ones() {
+        let parse = |reason: &str| {
+            crate::Cli::try_parse_from(["martlet", "upf", "trace", "--reason", reason]).err()
+        };
+        assert!(parse("gate,n6_isolation").is_none());
+        let error = parse("gate,grate").expect("grate is no reason").to_string();
+        assert!(error.contains("grate") && error.contains("foreign_source"), "{error}");
+    }
 
     #[test]
     fn a_packet_is_printed_on_one_line_with_its_rules() {
