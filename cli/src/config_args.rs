@@ -14,6 +14,11 @@ pub struct ConfigArgs {
 }
 
 impl ConfigArgs {
+    /// The configuration of an option that a command has itself.
+    pub fn of(config: Option<PathBuf>) -> Self {
+        ConfigArgs { config }
+    }
+
     /// The file; `None` for the built-in defaults.
     pub fn file(&self) -> Option<PathBuf> {
         find(self.config.clone())

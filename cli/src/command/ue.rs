@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use martlet::ue_history;
 use martlet_sbi::path_segment;
+use std::path::PathBuf;
 
 /// Shows data of a UE.
 #[derive(Args)]
@@ -14,6 +15,11 @@ pub struct UeArgs {
     /// IMSI of the UE, such as imsi-001010000000001, or nai-user@realm, or the SUCI of a UE that
     /// never registered
     imsi: String,
+    /// Configuration [default: $MARTLET_CONFIG, else /etc/martlet/martlet.yaml if it exists, else
+    /// built-in]
+    // Before the IMSI, too, as with other commands.
+    #[arg(short, long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: UeCommand,
 }
@@ -26,8 +32,6 @@ enum UeCommand {
 
 #[derive(Args)]
 struct HistoryArgs {
-    #[command(flatten)]
-    config: ConfigArgs,
     /// Maximum number of events; the latest are shown. A core with the API shows 1000 at most
     #[arg(long, default_value_t = 200)]
     last: usize,
@@ -39,8 +43,8 @@ struct HistoryArgs {
 /// Runs the command.
 pub fn run(args: UeArgs) -> Result<()> {
     let supi = supi(&args.imsi);
+    let config = ConfigArgs::of(args.config).load()?;
     let UeCommand::History(args) = args.command;
-    let config = args.config.load()?;
     let events = match Api::of_core(&config) {
         Some(api) => runtime::block_on(recorded(&api, &supi, args.last))?,
         // No core has to run.
@@ -87,4 +91,24 @@ async fn recorded(api: &Api, supi: &str, last: usize) -> Result<Vec<serde_json::
     }
     events.iter_mut().for_each(|event| event["supi"] = supi.into());
     Ok(events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Command;
+    use clap::Parser;
+
+    #[test]
+    fn the_configuration_may_be_named_before_and_after_the_ue() {
+        for line in [
+            "martlet ue -c core.yaml imsi-001010000000001 history",
+            "martlet ue imsi-001010000000001 -c core.yaml history",
+            "martlet ue imsi-001010000000001 history -c core.yaml --last 3",
+        ] {
+            let parsed = crate::Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);
+            let Ok(Command::Ue(args)) = parsed else { panic!("{line}") };
+            assert_eq!(args.config, Some("core.yaml".into()), "{line}");
+        }
+    }
 }
