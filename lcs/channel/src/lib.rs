@@ -36,7 +36,7 @@ pub use engine::{Engine, Engines};
 pub use error::ChannelError;
 pub use identity::{Identity, Trust};
 pub use kind::{Kind, client_engines, connect, listen, server_engines};
-pub use quic::{AsyncListener, Incoming};
+pub use quic::{AsyncListener, IdentityRenewal, Incoming};
 #[doc(hidden)]
 pub use records::fuzz as fuzz_records;
 pub use rustls::{MAX_EARLY_DATA, SESSION_CACHE_SIZE};

@@ -230,6 +230,38 @@ async fn an_untrusted_or_absent_lmf_is_an_error_without_delay() {
 }
 
 #[tokio::test]
+async fn a_renewed_certificate_is_for_new_quic_connections() {
+    let (former, renewed) = (identity(), identity());
+    let mut listener = AsyncListener::bind(here(), &former, &options()).unwrap();
+    let (at, renewal) = (listener.local_addr().unwrap(), listener.renewal(&options()));
+    tokio::spawn(async move {
+        loop {
+            let incoming = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                if let Ok(channel) = incoming.accept(LIMIT).await {
+                    let _ = echo(channel).await;
+                }
+            });
+        }
+    });
+    let connector = |identity: &Identity| {
+        AsyncConnector::new(Kind::Quinn, &identity.trust("lmf.example"), &options()).unwrap()
+    };
+    let mut established = connect_to(&connector(&former), at).await.unwrap();
+    let half = Identity { certificates: renewed.certificates.clone(), ..former.clone() };
+    assert!(renewal.replace(&half).is_err(), "the key is not the certificate's");
+    let mut before = connect_to(&connector(&former), at).await.unwrap();
+    renewal.replace(&renewed).unwrap();
+    let error = connect_to(&connector(&former), at).await.err();
+    assert!(matches!(error, Some(ChannelError::Tls(_))), "{error:?}");
+    let mut next = connect_to(&connector(&renewed), at).await.unwrap();
+    for channel in [&mut established, &mut before, &mut next] {
+        let sent = message(1, 5000);
+        assert!(round(channel, &sent).await == sent);
+    }
+}
+
+#[tokio::test]
 async fn forged_datagrams_disturb_no_connection_and_leak_no_state() {
     let identity = identity();
     let mut listener = AsyncListener::bind(here(), &identity, &options()).unwrap();

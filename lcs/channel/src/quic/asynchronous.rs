@@ -337,6 +337,11 @@ impl AsyncListener {
         Ok(self.shared.socket.local_addr()?)
     }
 
+    /// Replaces the certificate and the key of new connections, from any task.
+    pub fn renewal(&self, options: &Options) -> IdentityRenewal {
+        IdentityRenewal { endpoint: self.shared.endpoint.clone(), options: options.clone() }
+    }
+
     /// The number of connections, including those in handshake or closing.
     pub fn connections(&self) -> usize {
         self.shared.routes().len()
@@ -399,6 +404,24 @@ impl AsyncListener {
                 None => {}
             }
         }
+    }
+}
+
+/// Replaces the identity of an [`AsyncListener`].
+pub struct IdentityRenewal {
+    endpoint: SharedEndpoint,
+    options: Options,
+}
+
+impl IdentityRenewal {
+    /// Uses another certificate and key for connections from now on. Established ones continue.
+    ///
+    /// # Errors
+    /// The certificate or key is invalid.
+    pub fn replace(&self, identity: &Identity) -> Result<(), ChannelError> {
+        let config = Arc::new(server_config(identity, &self.options)?);
+        lock(&self.endpoint).set_server_config(Some(config));
+        Ok(())
     }
 }
 

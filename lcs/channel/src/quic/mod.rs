@@ -8,7 +8,7 @@ mod simulation;
 mod transport;
 
 pub(crate) use asynchronous::AsyncQuic;
-pub use asynchronous::{AsyncListener, Incoming};
+pub use asynchronous::{AsyncListener, IdentityRenewal, Incoming};
 pub(crate) use transport::client_config;
 
 use crate::udp;
