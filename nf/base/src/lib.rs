@@ -7,6 +7,7 @@ mod authorisation;
 mod binding;
 pub mod callbacks;
 pub mod capture;
+pub mod certificates;
 mod config;
 mod context;
 mod discovery;
