@@ -265,7 +265,7 @@ impl SbiSection {
             &file(PkiFile::AUTHORITY),
             &file(&format!("{name}.pem")),
             &file(&format!("{name}-key.pem")),
-            revoked.exists().then_some(revoked.as_path()),
+            Some(&revoked),
         );
         let hint = "sbi.pki names the folder, and `martlet pki init` makes its files";
         loaded.map(Some).map_err(|error| anyhow::anyhow!("{error}; {hint}"))

@@ -282,7 +282,7 @@ async fn connect(dial: &dyn Dial, tls: Option<&Tls>, to: &ApiRoot) -> Result<Sen
     if let Some(tls) = tls.filter(|_| secure) {
         let name = crate::tls::name_of(&to.authority)
             .ok_or_else(|| not_sent(format!("{to}: not a valid TLS server name")))?;
-        let secured = tls.connector.connect(name, stream).await;
+        let secured = tls.connector().connect(name, stream).await;
         stream = Box::new(secured.map_err(|e| not_sent(format!("{to}: TLS: {e}")))?);
     }
     let handshake = http2::Builder::new(TokioExecutor::new())

@@ -120,7 +120,7 @@ async fn handshake(
     stream: impl Stream,
     peer: Option<IpAddr>,
 ) -> Option<(impl Stream, Option<Arc<PeerCertificate>>)> {
-    match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.acceptor.accept(stream)).await {
+    match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.acceptor().accept(stream)).await {
         Ok(Ok(stream)) => {
             let chain = stream.get_ref().1.peer_certificates();
             let own = chain.and_then(|chain| PeerCertificate::parse(chain.first()?));

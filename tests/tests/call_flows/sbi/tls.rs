@@ -3,13 +3,14 @@ use anyhow::{Context, Result, ensure};
 use martlet::config::{Config, PkiFile};
 use martlet::core::Sbi;
 use martlet::pki;
-use martlet_sbi::{ApiRoot, CallPolicy, Peer};
+use martlet_sbi::{ApiRoot, CallPolicy, Peer, Router};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
 use martlet_sbi_api::nudm_sdm::{AmDataQuery, UdmSubscriberDataManagementClient};
-use martlet_sbi_http::{ClientLimits, HttpBinding, Tls};
+use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer, ServerLimits, Tls};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -127,6 +128,63 @@ fn ts_33_117_requests_need_a_client_certificate_and_a_token() {
         ue.deregister().await?;
         core.until_all_released().await
     });
+}
+
+/// The former certificates of both ends are revoked, so that a new connection shows which one is
+/// used.
+#[tokio::test]
+async fn renewed_certificates_are_used_by_new_connections_and_old_ones_continue() -> Result<()> {
+    let folder = Folder::new("renewed")?;
+    let all = &folder.0;
+    std::fs::remove_dir_all(all)?;
+    pki::init(&Config::default(), all, &["127.0.0.1".into()])?;
+    let mut config = Config::default();
+    config.sbi.pki = all.display().to_string();
+    let tls = |name: &str| config.sbi.tls(name)?.context("no certificate");
+    let (server, client) = (tls("smf")?, tls("amf")?);
+    let start = async |tls: &Tls| -> Result<String> {
+        let limits = ServerLimits { tls: Some(tls.clone()), ..ServerLimits::default() };
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = HttpServer::bind(any, Arc::new(Router::new()), limits).await?;
+        let at = format!("https://{}", server.local_addr()?);
+        tokio::spawn(server.run());
+        Ok(at)
+    };
+    let at = start(&server).await?;
+    // No service is there: an answer without one shows the connection.
+    let is_connected = async |peer: &Peer| {
+        let search = NfDiscoveryClient::new(peer.clone());
+        let answer = search.search_nf_instances(SearchQuery::default()).await;
+        answer.is_err_and(|problem| problem.transport.is_none())
+    };
+    let established = peer(Some(client.clone()), &at)?;
+    ensure!(is_connected(&established).await, "with the first certificates");
+
+    let former = tls("amf")?;
+    let former_server = start(&tls("smf")?).await?;
+    for name in ["amf", "smf"] {
+        std::fs::copy(all.join(format!("{name}.pem")), all.join(format!("former-{name}.pem")))?;
+    }
+    pki::renew(all, &["amf".into(), "smf".into()], pki::FUNCTION_DAYS)?;
+    for name in ["amf", "smf"] {
+        pki::revoke(all, &all.join(format!("former-{name}.pem")).display().to_string())?;
+    }
+    server.reload()?;
+    ensure!(is_connected(&established).await, "the established connection continues");
+    ensure!(!is_connected(&peer(Some(former), &at)?).await, "a revoked client is refused");
+    ensure!(!is_connected(&peer(Some(client.clone()), &at)?).await, "not reloaded");
+    client.reload()?;
+    ensure!(is_connected(&peer(Some(client.clone()), &at)?).await, "both have new certificates");
+    let with_former = is_connected(&peer(Some(client.clone()), &former_server)?).await;
+    ensure!(!with_former, "a revoked server is refused");
+    ensure!(is_connected(&established).await, "the established connection continues");
+
+    // A list that was in force does not vanish with its file.
+    std::fs::remove_file(all.join(PkiFile::REVOKED))?;
+    let error = server.reload().err().map(|error| error.to_string()).unwrap_or_default();
+    ensure!(error.contains("revocation list is missing"), "{error}");
+    ensure!(is_connected(&peer(Some(client), &at)?).await, "what was in use is in use");
+    Ok(())
 }
 
 #[test]
