@@ -59,6 +59,7 @@ mod write_behind;
 pub use database::Change;
 pub use database_url::DatabaseUrl;
 pub use error::StoreError;
+pub use postgres_tls::{TlsClient, tls_clients};
 pub use schema::SCHEMA_VERSION;
 pub use seal::{KEY_VARIABLE, Seal};
 pub use secret::{InvalidSecret, Secret};

@@ -53,7 +53,7 @@ async fn connect_to(
 ) -> Result<(Client, JoinHandle<()>), Error> {
     let (client, task) = match &target.tls {
         Some(tls) => {
-            let (client, connection) = server.connect(tls.clone()).await?;
+            let (client, connection) = server.connect(tls.connector()).await?;
             (client, tokio::spawn(drive(connection, notified)))
         }
         None => {

@@ -23,7 +23,7 @@ use rustls::RootCertStore;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{LoadBalanceHosts, SslMode, TargetSessionAttrs};
@@ -46,7 +46,7 @@ pub(crate) struct Target {
     /// The servers in the order of the URL, each with the database and the user.
     pub servers: Vec<Config>,
     /// TLS, if there is any.
-    pub tls: Option<MakeRustlsConnect>,
+    pub tls: Option<Arc<TlsClient>>,
     /// Limit of an attempt to connect, authentication included.
     pub connect_timeout: Duration,
     /// Limit of a statement.
@@ -65,6 +65,80 @@ struct Parameters {
     session: Option<String>,
 }
 
+/// The files that a URL names for TLS.
+#[derive(Debug, PartialEq, Eq)]
+struct TlsFiles {
+    root: Option<String>,
+    certificate: Option<String>,
+    key: Option<String>,
+}
+
+/// TLS of the connections whose URLs name the same files.
+pub struct TlsClient {
+    files: TlsFiles,
+    loaded: RwLock<LoadedTls>,
+}
+
+/// The contents of the files.
+struct LoadedTls {
+    connector: MakeRustlsConnect,
+    certificate: Option<CertificateDer<'static>>,
+}
+
+static CLIENTS: Mutex<Vec<Weak<TlsClient>>> = Mutex::new(Vec::new());
+
+/// The clients with TLS of this process.
+pub fn tls_clients() -> Vec<Arc<TlsClient>> {
+    let clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    clients.iter().filter_map(Weak::upgrade).collect()
+}
+
+impl TlsClient {
+    /// The client of these files, which are read again for it.
+    fn shared(files: TlsFiles) -> Result<Arc<TlsClient>, StoreError> {
+        let loaded = client(&files)?;
+        let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.retain(|client| client.strong_count() > 0);
+        let known = clients.iter().filter_map(Weak::upgrade).find(|one| one.files == files);
+        if let Some(known) = known {
+            *known.loaded.write().unwrap_or_else(PoisonError::into_inner) = loaded;
+            return Ok(known);
+        }
+        let client = Arc::new(TlsClient { files, loaded: RwLock::new(loaded) });
+        clients.push(Arc::downgrade(&client));
+        Ok(client)
+    }
+
+    /// Reads the files again, for new connections. What is in use stays in use after an error.
+    ///
+    /// # Errors
+    /// A file cannot be read, is not PEM, or certificate and key do not fit together.
+    pub fn reload(&self) -> Result<(), StoreError> {
+        let new = client(&self.files)?;
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
+    }
+
+    /// The files that [`TlsClient::reload`] reads: the certificate is the first, if there is one.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let TlsFiles { root, certificate, key } = &self.files;
+        let root = root.as_deref().unwrap_or(SYSTEM_ROOTS);
+        let own = certificate.iter().chain(key).map(PathBuf::from);
+        own.chain([PathBuf::from(root)]).collect()
+    }
+
+    /// The certificate of the core in use and its file.
+    pub fn certificate(&self) -> Option<(PathBuf, CertificateDer<'static>)> {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        Some((PathBuf::from(self.files.certificate.as_ref()?), loaded.certificate.clone()?))
+    }
+
+    /// For a new connection.
+    pub(crate) fn connector(&self) -> MakeRustlsConnect {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).connector.clone()
+    }
+}
+
 fn failed(what: impl Into<String>) -> StoreError {
     StoreError::Tls(what.into())
 }
@@ -80,7 +154,12 @@ pub(crate) fn target(url: &str) -> Result<Target, StoreError> {
     let (mode, tls) = match parameters.mode.as_deref() {
         None | Some("disable") => (SslMode::Disable, None),
         Some("require" | "verify-full") => {
-            (SslMode::Require, Some(MakeRustlsConnect::new(client(&parameters)?)))
+            let files = TlsFiles {
+                root: parameters.root.clone(),
+                certificate: parameters.certificate.clone(),
+                key: parameters.key.clone(),
+            };
+            (SslMode::Require, Some(TlsClient::shared(files)?))
         }
         Some(mode @ ("allow" | "prefer" | "verify-ca")) => {
             return Err(failed(format!(
@@ -237,13 +316,13 @@ fn decoded(value: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn client(parameters: &Parameters) -> Result<rustls::ClientConfig, StoreError> {
-    let file = parameters.root.as_deref().unwrap_or(SYSTEM_ROOTS);
+fn client(files: &TlsFiles) -> Result<LoadedTls, StoreError> {
+    let file = files.root.as_deref().unwrap_or(SYSTEM_ROOTS);
     let mut roots = RootCertStore::empty();
     let mut add = |certificate| roots.add(certificate).map_err(|error| error.to_string());
     for certificate in certificates(file)? {
         // Old authorities of the system may have a form that is not supported.
-        if let (Err(error), Some(_)) = (add(certificate), &parameters.root) {
+        if let (Err(error), Some(_)) = (add(certificate), &files.root) {
             return Err(failed(format!("sslrootcert {file}: {error}")));
         }
     }
@@ -252,17 +331,21 @@ fn client(parameters: &Parameters) -> Result<rustls::ClientConfig, StoreError> {
         .with_safe_default_protocol_versions()
         .map_err(|error| failed(error.to_string()))?
         .with_root_certificates(roots);
-    match (&parameters.certificate, &parameters.key) {
+    let (config, certificate) = match (&files.certificate, &files.key) {
         (Some(certificate), Some(key)) => {
             let key = PrivateKeyDer::from_pem_file(Path::new(key))
                 .map_err(|error| failed(format!("sslkey {key}: {error}")))?;
-            builder
-                .with_client_auth_cert(certificates(certificate)?, key)
-                .map_err(|error| failed(format!("sslcert {certificate}: {error}")))
+            let chain = certificates(certificate)?;
+            let first = chain.first().cloned();
+            let config = builder
+                .with_client_auth_cert(chain, key)
+                .map_err(|error| failed(format!("sslcert {certificate}: {error}")))?;
+            (config, first)
         }
-        (None, None) => Ok(builder.with_no_client_auth()),
-        _ => Err(failed("sslcert and sslkey are written together or not at all")),
-    }
+        (None, None) => (builder.with_no_client_auth(), None),
+        _ => return Err(failed("sslcert and sslkey are written together or not at all")),
+    };
+    Ok(LoadedTls { connector: MakeRustlsConnect::new(config), certificate })
 }
 
 fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>, StoreError> {

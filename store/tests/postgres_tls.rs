@@ -1,6 +1,6 @@
 //! TLS to a PostgreSQL server, with certificates that are right and wrong.
 use martlet_store::testing::TestPostgres;
-use martlet_store::{DatabaseUrl, Secret, Store, StoreError, Subscriber};
+use martlet_store::{DatabaseUrl, Secret, Store, StoreError, Subscriber, tls_clients};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -77,5 +77,20 @@ fn the_certificate_and_its_name_are_checked() {
     refused(open("localhost", &right), "renew the server's certificate");
     std::fs::write(&certificate, right_one).unwrap();
     server.restart().unwrap();
+    assert_eq!(store.count().unwrap(), 1);
+    // The server has a certificate of another authority, which the store reads when it is asked to.
+    let renewed = certificates(server.folder(), "localhost");
+    let authority = std::fs::read(&root).unwrap();
+    for (file, text) in &renewed {
+        std::fs::write(file, text).unwrap();
+    }
+    std::fs::write(&root, authority).unwrap();
+    server.restart().unwrap();
+    assert!(store.count().is_err(), "the former authority");
+    let client = tls_clients().into_iter().find(|client| client.files().contains(&root)).unwrap();
+    std::fs::write(&root, "broken").unwrap();
+    assert!(client.reload().unwrap_err().to_string().contains("ca.pem"));
+    std::fs::write(&root, &renewed[0].1).unwrap();
+    client.reload().unwrap();
     assert_eq!(store.count().unwrap(), 1);
 }
