@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backups;
+pub mod certificates;
 pub mod config;
 pub mod core;
 mod error_text;

@@ -118,7 +118,8 @@ fn watchdog() -> Option<Duration> {
     number("WATCHDOG_USEC").filter(|interval| ours && *interval > 0).map(Duration::from_micros)
 }
 
-/// Reloads the configuration on each SIGHUP. A wrong configuration changes nothing.
+/// Reloads the configuration and renewed certificates on each SIGHUP. A wrong configuration changes
+/// nothing.
 pub fn on_hangup(reloader: Arc<Mutex<Reloader>>) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = signal(SignalKind::hangup())?;
@@ -132,6 +133,7 @@ pub fn on_hangup(reloader: Arc<Mutex<Reloader>>) -> Result<()> {
                     tracing::error!("configuration not reloaded: {reason}");
                 }
             }
+            martlet::certificates::check(true);
         }
     });
     Ok(())

@@ -135,10 +135,6 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
         access.read.extend(config.nrf.token_key.as_ref().map(PathBuf::from));
     }
     access.read.extend(key_file(config));
-    access.read.extend(config.database().certificate_files());
-    let stores = context_stores(config);
-    let stores = stores.map(|store| DatabaseUrl::parse(&store.database).certificate_files());
-    access.read.extend(stores.into_iter().flatten());
     access.write.push(PathBuf::from("/dev/null"));
     access.write.push(folder_of(&config.fabric.of_manager().socket));
     let oam = config.oam_endpoint(None);
@@ -149,9 +145,8 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
     if is(API_FUNCTION) && config.oam.api.enabled {
         let api = &config.oam.api;
         access.write.push(folder_of(&config.api_socket()));
-        let oidc = [&api.oidc.client_secret_file, &api.oidc.ca];
-        let read = [&api.certificate, &api.key].into_iter().chain(oidc);
-        access.read.extend(read.chain([&api.lab_reports]).flatten().cloned());
+        let read = [&api.oidc.client_secret_file, &api.oidc.ca, &api.lab_reports];
+        access.read.extend(read.into_iter().flatten().cloned());
         // The API changes the configuration, where the permissions of its folder allow it.
         access.write.extend(files.config.as_deref().map(folder_of));
         // It copies the databases of the functions for a backup.
@@ -159,8 +154,6 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
     }
     if is("lmf") {
         let user_plane = &config.lmf.user_plane;
-        access.read.extend(user_plane.certificate.clone());
-        access.read.extend(user_plane.key.clone());
         access.write.extend(user_plane.write_certificate.as_deref().map(folder_of));
         access.write.push(PathBuf::from("/dev/martlet_lcs"));
     }
@@ -173,7 +166,63 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
         access.write.extend(upf.board.simulated.as_ref().map(|_| upf.board.root.clone()));
         access.execute.extend(EXECUTE.map(PathBuf::from));
     }
+    let certificates = certificates(name, config);
+    let folders = certificates.iter().flat_map(|file| folders_of_renewed(file));
+    let private = private_folders(name, config);
+    let open = folders.filter(|folder| !private.iter().any(|other| other.starts_with(folder)));
+    access.read.extend(open.collect::<Vec<_>>());
+    access.read.extend(certificates);
     access
+}
+
+/// Certificates, keys and authorities of TLS that are renewed, other than those of `sbi.pki`.
+fn certificates(name: &str, config: &Config) -> Vec<PathBuf> {
+    let is = |function: &str| name == function || name == "core";
+    let mut files = config.database().certificate_files();
+    let stores = context_stores(config);
+    let stores = stores.map(|store| DatabaseUrl::parse(&store.database).certificate_files());
+    files.extend(stores.into_iter().flatten());
+    if is(API_FUNCTION) && config.oam.api.enabled {
+        let api = &config.oam.api;
+        files.extend([&api.certificate, &api.key].into_iter().flatten().cloned());
+    }
+    if is("lmf") {
+        let user_plane = &config.lmf.user_plane;
+        files.extend([&user_plane.certificate, &user_plane.key].into_iter().flatten().cloned());
+    }
+    files
+}
+
+/// The folders in which a file and what replaces it are: its own, and that to which its symbolic
+/// links lead. Landlock allows access to a file by its inode, which a renewal changes.
+fn folders_of_renewed(file: &Path) -> Vec<PathBuf> {
+    let real = std::fs::canonicalize(file).ok();
+    let folders = [Some(folder_of(file)), real.map(|file| folder_of(&file))];
+    folders.into_iter().flatten().map(|folder| real_path(&folder)).collect()
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// Folders with databases, histories and keys that a function may not read.
+fn private_folders(name: &str, config: &Config) -> Vec<PathBuf> {
+    if ["core", API_FUNCTION].contains(&name) {
+        return Vec::new();
+    }
+    let others = PROCESSES.into_iter().filter(|other| *other != name);
+    let files = others.flat_map(|other| written(other, config)).chain(key_file(config));
+    files.map(|file| real_path(&folder_of(&file))).collect()
+}
+
+/// Certificates that the function may not open any more once they are replaced.
+fn read_once(name: &str, config: &Config, access: &FileAccess) -> Vec<PathBuf> {
+    let open = access.read.iter().chain(&access.write);
+    let open: Vec<_> = open.map(|path| real_path(path)).collect();
+    let is_open = |folder: &PathBuf| open.iter().any(|path| folder.starts_with(path));
+    let mut files = certificates(name, config);
+    files.retain(|file| !folders_of_renewed(file).iter().all(is_open));
+    files
 }
 
 /// The databases of contexts.
@@ -245,6 +294,9 @@ pub fn enter(name: &str, config: &Config, files: &Files) -> Result<Entered, Hand
         }
     }
     let mut policy = policy(name, config, files);
+    if settings.landlock && martlet_sandbox::has_landlock() {
+        martlet_nf::certificates::read_once(read_once(name, config, &policy.files));
+    }
     if matches!(name, "amf" | "core")
         && let Err(error) = martlet_amf::prepare_raw_socket(&config.amf.n2)
     {
@@ -396,5 +448,46 @@ fn folders_of_the_operator(name: &str, config: &Config) -> Vec<PathBuf> {
         }
         "upf" => config.upf.telemetry.captures.iter().cloned().collect(),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A renewal makes a new file, which is in the folder of the former one, or in that of a link.
+    #[test]
+    fn folders_of_certificates_are_readable_unless_databases_are_there() {
+        let folder = std::env::temp_dir().join(format!("martlet-renewed-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        for name in ["data", "live", "archive"] {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        let folder = std::fs::canonicalize(&folder).unwrap();
+        std::fs::write(folder.join("archive/lmf1.pem"), "").unwrap();
+        std::os::unix::fs::symlink("../archive/lmf1.pem", folder.join("live/lmf.pem")).unwrap();
+        let mut config = Config::default();
+        config.oam.history.enabled = false;
+        config.fabric.socket = Some(folder.join("run/sbi.sock"));
+        config.udr.path = folder.join("data/martlet.db").display().to_string();
+        config.udr.key_file = folder.join("data/operator.key").display().to_string();
+        let mut of = |certificate: &str| {
+            config.lmf.user_plane.certificate = Some(folder.join(certificate));
+            let access = file_access("lmf", &config, &Files::default());
+            let once = read_once("lmf", &config, &access);
+            (access.read, once)
+        };
+        let (read, once) = of("live/lmf.pem");
+        for name in ["live", "archive", "live/lmf.pem"] {
+            assert!(read.contains(&folder.join(name)), "{name}");
+        }
+        assert!(once.is_empty() && !read.contains(&folder.join("data")), "{once:?}");
+        let (read, once) = of("data/lmf.pem");
+        let file = folder.join("data/lmf.pem");
+        assert!(read.contains(&file) && !read.contains(&folder.join("data")));
+        assert_eq!(once, [file]);
+        let (read, _) = of("lmf.pem");
+        assert!(!read.contains(&folder), "the folder around the databases");
+        let _ = std::fs::remove_dir_all(&folder);
     }
 }

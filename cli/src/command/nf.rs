@@ -5,6 +5,7 @@ use crate::reload::Reloader;
 use crate::{northbound, runtime, trim};
 use anyhow::{Result, bail};
 use clap::Args;
+use martlet::certificates;
 use martlet::config::{API_FUNCTION, Config, PROCESSES};
 use martlet::core::{Sbi, fabric_environment, secure_environment, start_function, status_entry};
 use martlet::sandbox::{self, Files};
@@ -87,7 +88,9 @@ pub fn run(args: NfArgs) -> Result<()> {
             let NfIdentity { instance_id, authority } = &identity;
             let mut nf = status_entry(name, instance_id, authority, source());
             let (pid, rights) = (std::process::id(), martlet_sandbox::rights());
-            nf["process"] = serde_json::json!({"pid": pid, "rights": rights});
+            let certificates = certificates::status();
+            nf["process"] =
+                serde_json::json!({"pid": pid, "rights": rights, "certificates": certificates});
             serde_json::json!({"mode": "alone", "pid": pid, "nfs": [nf]})
         });
         let oam = OamServer::bind(&config.oam_endpoint(Some(&args.name)), status)
@@ -101,6 +104,7 @@ pub fn run(args: NfArgs) -> Result<()> {
         trim::after_start();
         entered.seal();
         runtime::protect_memory()?;
+        certificates::start();
         tracing::info!(nf = name, oam = %oam.socket().display(), "function ready");
         let oam = tokio::spawn(oam.run());
         let outcome = running.finished.await;
@@ -138,6 +142,7 @@ async fn api(
     trim::after_start();
     entered.seal();
     runtime::protect_memory()?;
+    certificates::start();
     api.serve();
     let address = api.address.map(tracing::field::display);
     tracing::info!(socket = %api.socket.display(), address, "API ready");

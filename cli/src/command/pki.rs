@@ -126,7 +126,11 @@ pub fn run(command: PkiCommand) -> Result<()> {
             match renewed.is_empty() {
                 true => println!("No certificate expires within {} days.", pki::WARNING_DAYS),
                 false => {
-                    println!("Renewed: {}. Restart these functions.", renewed.join(", "));
+                    println!(
+                        "Renewed: {}. These functions use the new ones within a minute, or after \
+                         SIGHUP.",
+                        renewed.join(", ")
+                    );
                 }
             }
             Ok(())
@@ -134,8 +138,9 @@ pub fn run(command: PkiCommand) -> Result<()> {
         PkiCommand::Revoke(args) => {
             pki::revoke(&args.folder.pki, &args.certificate)?;
             println!(
-                "Revoked. Copy {} to sbi.pki of each machine and restart the functions. `martlet \
-                 pki add` or `martlet pki bundle` makes another certificate.",
+                "Revoked. Copy {} to sbi.pki of each machine: new connections are refused within \
+                 a minute. Restart the functions to end open ones. `martlet pki add` or `martlet \
+                 pki bundle` makes another certificate.",
                 args.folder.pki.join(PkiFile::REVOKED).display()
             );
             Ok(())

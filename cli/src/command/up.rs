@@ -9,6 +9,7 @@ use crate::{northbound, runtime, trim, watchdog};
 use anyhow::{Result, bail};
 use clap::Args;
 use martlet::backups;
+use martlet::certificates;
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, secure_environment};
 use martlet::sandbox::{self, Files};
@@ -106,7 +107,7 @@ async fn one_process(
     let listen = config.sbi.has_remote_consumers();
     let environment = secure_environment(&config, "core", sbi, listen, shutdown)?;
     let core = Core::start(&config, sbi, &environment, trigger).await?;
-    let status = with_rights(core.status_source());
+    let status = of_process(core.status_source());
     let oam = OamServer::bind(&config.oam_endpoint(None), status.clone()).await?;
     let reloader = Reloader::new(file.clone(), core.reload_sources(), None);
     let reloader = Arc::new(Mutex::new(reloader));
@@ -134,6 +135,7 @@ async fn one_process(
     watchdog::start(&config.oam.watchdog)?;
     entered.seal();
     runtime::protect_memory()?;
+    certificates::start();
     let ms = started.elapsed().as_millis() as u64;
     tracing::info!(oam = %oam.socket().display(), ms, ?sbi, "core ready");
     if let Some(api) = &mut api {
@@ -148,11 +150,12 @@ async fn one_process(
     outcome
 }
 
-/// The status with the rights of this process.
-fn with_rights(status: StatusSource) -> StatusSource {
+/// The status with the rights and the certificates of this process.
+fn of_process(status: StatusSource) -> StatusSource {
     Arc::new(move || {
         let mut status = status();
         status["rights"] = serde_json::json!(martlet_sandbox::rights());
+        status["certificates"] = certificates::status();
         status
     })
 }

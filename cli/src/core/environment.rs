@@ -1,6 +1,6 @@
 //! The environment of network functions: how they reach each other.
 use super::Sbi;
-use crate::config::{Config, PkiFile};
+use crate::config::Config;
 use anyhow::{Context, Result};
 use martlet_fabric::{Fabric, Manager};
 use martlet_nf::{Environment, Shutdown};
@@ -34,12 +34,11 @@ pub fn secure_environment(
         environment.bindings = environment.bindings.with_remote(Arc::new(binding));
         environment.sockets = Some(sockets);
     }
-    if tls.is_some() {
-        let binding = HttpBinding::new(ClientLimits::default()).with_tls(tls.clone());
+    if let Some(tls) = tls {
+        let binding = HttpBinding::new(ClientLimits::default()).with_tls(Some(tls.clone()));
         environment.bindings = environment.bindings.with_remote(Arc::new(binding));
-        environment.limits.tls = tls;
-        let files = [PkiFile::AUTHORITY.to_string(), format!("{name}.pem")];
-        crate::pki::watch_expiry(files.map(|file| config.sbi.pki_file(&file).into()).to_vec());
+        crate::certificates::watch_sbi(name, &tls);
+        environment.limits.tls = Some(tls);
     }
     Ok(environment)
 }

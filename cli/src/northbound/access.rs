@@ -275,7 +275,7 @@ impl CoreAccess for SplitAccess {
             let database = database_name(&self.files.config.database());
             let mut status = json!({
                 "mode": "one process each", "database": database, "nfs": nfs,
-                "processes": processes,
+                "processes": processes, "certificates": martlet::certificates::status(),
             });
             further_upfs::add(&self.files.config, &mut status).await;
             status

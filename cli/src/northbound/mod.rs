@@ -117,6 +117,9 @@ fn run(
             Err(error) => return drop(ready.send(Err(error.into()))),
         };
         let (socket, address) = (server.socket().to_path_buf(), server.address());
+        if let Some(tls) = server.tls() {
+            martlet::certificates::watch_api(tls);
+        }
         let router = api::router(oam.clone());
         crate::trim::return_freed_memory();
         let _ = ready.send(Ok(Bound { socket, address, password }));

@@ -3,7 +3,7 @@
 //! tokens.
 //!
 //! The CA is valid for ten years, a function's certificate for one year. A certificate that is
-//! revoked stands in the revocation list, which functions read at their start.
+//! revoked stands in the revocation list, which functions read within a minute.
 mod x509;
 
 use crate::config::{Config, FUNCTIONS, PkiFile};
@@ -11,7 +11,6 @@ use anyhow::{Context, Result, bail, ensure};
 use jiff::{Span, Timestamp, Zoned, tz::TimeZone};
 use martlet_context_store::stable_instance_id;
 use martlet_sbi_http::PeerCertificate;
-use prometheus::{IntGaugeVec, register_int_gauge_vec};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType,
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose,
@@ -23,8 +22,6 @@ use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
-use std::time::Duration;
 
 /// The name of the certificate for several functions in one process.
 pub const CORE: &str = "core";
@@ -34,8 +31,6 @@ pub const FUNCTION_DAYS: u32 = 365;
 const AUTHORITY_DAYS: u32 = 3653;
 /// A certificate that expires within this time is reported.
 pub const WARNING_DAYS: i64 = 30;
-/// Interval of the check for certificates that expire.
-const CHECK_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
 /// Makes all files in a folder: the CA, a certificate for each function and for all of them in one
 /// process, and the NRF's token key. `names` are additional names and addresses for all
@@ -220,11 +215,19 @@ impl Certificate {
     pub fn read(file: &Path) -> Result<Certificate> {
         let named = || file.display().to_string();
         let der = CertificateDer::from_pem_file(file).with_context(named)?;
-        let fields = x509::certificate(&der).with_context(named)?;
-        let parsed = PeerCertificate::parse(&der).unwrap_or_default();
         let stem = file.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        Certificate::parse(stem, &der).with_context(named)
+    }
+
+    /// Reads a certificate, and gives it a name.
+    ///
+    /// # Errors
+    /// It is not X.509.
+    pub fn parse(name: &str, der: &[u8]) -> Result<Certificate> {
+        let fields = x509::certificate(der)?;
+        let parsed = PeerCertificate::parse(der).unwrap_or_default();
         Ok(Certificate {
-            name: stem.to_string(),
+            name: name.to_string(),
             subjects: fields.subjects,
             nf_types: parsed.nf_types,
             instances: parsed.instances,
@@ -249,14 +252,6 @@ impl Certificate {
             ..0 => Validity::Expired,
             0..=WARNING_DAYS => Validity::ExpiresSoon,
             _ => Validity::Valid,
-        }
-    }
-
-    /// Time until it is looked at again: at its end, and once a day.
-    fn next_check(&self) -> Duration {
-        match u64::try_from(self.seconds_left()) {
-            Ok(seconds) => CHECK_INTERVAL.min(Duration::from_secs(seconds + 1)),
-            Err(_) => CHECK_INTERVAL,
         }
     }
 }
@@ -290,84 +285,6 @@ pub fn status(pki: &Path) -> Result<Vec<Certificate>> {
         certificate.is_revoked = revoked.iter().any(|(serial, _)| *serial == certificate.serial);
     }
     Ok(all)
-}
-
-static EXPIRY: LazyLock<IntGaugeVec> = LazyLock::new(|| {
-    register_int_gauge_vec!(
-        "martlet_certificate_expiry_timestamp_seconds",
-        "End of the validity of a certificate in use, in seconds since 1970",
-        &["certificate"]
-    )
-    .expect("registered once")
-});
-
-/// Shows the end of a certificate's validity as a metric, and warns every day from
-/// [`WARNING_DAYS`] before it, and when it expires. It is that of the certificate that the process
-/// has loaded, also after the file was renewed. Needs a runtime.
-pub fn watch_expiry(files: Vec<PathBuf>) {
-    tokio::spawn(async move {
-        let mut all: Vec<InUse> = files.into_iter().map(InUse::new).collect();
-        loop {
-            let mut next = CHECK_INTERVAL;
-            for certificate in &mut all {
-                match certificate.look() {
-                    Ok((in_use, is_renewed)) => {
-                        report_expiry(in_use, is_renewed);
-                        next = next.min(in_use.next_check());
-                    }
-                    Err(error) => tracing::warn!("{error:#}"),
-                }
-            }
-            tokio::time::sleep(next).await;
-        }
-    });
-}
-
-/// A certificate that a process has loaded at its start.
-struct InUse {
-    file: PathBuf,
-    /// As the file was at the first look.
-    loaded: Option<Certificate>,
-}
-
-impl InUse {
-    fn new(file: PathBuf) -> Self {
-        InUse { file, loaded: None }
-    }
-
-    /// The certificate in use, and whether the file has another one now.
-    fn look(&mut self) -> Result<(&Certificate, bool)> {
-        let loaded = match self.loaded.take() {
-            Some(loaded) => loaded,
-            None => Certificate::read(&self.file)?,
-        };
-        // A file that cannot be read now changes nothing about what is in use.
-        let now = Certificate::read(&self.file);
-        let is_renewed = now.is_ok_and(|now| now.serial != loaded.serial);
-        let loaded: &Certificate = self.loaded.insert(loaded);
-        Ok((loaded, is_renewed))
-    }
-}
-
-fn report_expiry(certificate: &Certificate, is_renewed: bool) {
-    let (name, days) = (certificate.name.as_str(), certificate.days_left());
-    EXPIRY.with_label_values(&[name]).set(certificate.expires.as_second());
-    let expires = certificate.expires;
-    let what = match is_renewed {
-        true => "restart the function, which uses the certificate from before its renewal",
-        false => "run `martlet pki renew` and restart the function",
-    };
-    match certificate.validity() {
-        Validity::Valid => {}
-        Validity::ExpiresSoon => {
-            tracing::warn!(certificate = name, days, %expires, "certificate expires soon: {what}");
-        }
-        Validity::Expired => tracing::error!(
-            certificate = name,
-            %expires,
-            "certificate has expired, and peers refuse it: {what}"
-        ),
-    }
 }
 
 /// What is the same in each CA of `martlet pki init`.
@@ -572,7 +489,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_is_looked_at_again_when_it_expires() {
+    fn a_certificate_is_reported_before_it_expires_and_afterwards() {
         let certificate = |seconds: i64| Certificate {
             name: "amf".into(),
             subjects: Vec::new(),
@@ -582,37 +499,9 @@ mod tests {
             expires: Timestamp::from_second(Timestamp::now().as_second() + seconds).unwrap(),
             is_revoked: false,
         };
-        let (expired, last_hour) = (certificate(-5), certificate(3600));
-        assert_eq!(expired.validity(), Validity::Expired);
-        assert_eq!(expired.next_check(), CHECK_INTERVAL);
-        assert_eq!(last_hour.validity(), Validity::ExpiresSoon);
-        let next = last_hour.next_check();
-        assert!(next > Duration::from_secs(3590) && next <= Duration::from_secs(3601), "{next:?}");
+        assert_eq!(certificate(-5).validity(), Validity::Expired);
+        assert_eq!(certificate(3600).validity(), Validity::ExpiresSoon);
         assert_eq!(certificate(40 * 24 * 3600).validity(), Validity::Valid);
-    }
-
-    #[test]
-    fn a_certificate_that_was_renewed_is_not_in_use_before_a_restart() {
-        let folder = std::env::temp_dir().join(format!("martlet-renewed-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        init(&Config::default(), &folder, &[]).unwrap();
-        let file = folder.join("amf.pem");
-        renew(&folder, &["amf".into()], 20).unwrap();
-        let mut in_use = InUse::new(file.clone());
-        let days =
-            |(certificate, is_renewed): (&Certificate, bool)| (certificate.days_left(), is_renewed);
-        let (soon, is_renewed) = days(in_use.look().unwrap());
-        assert!(soon <= 21 && !is_renewed, "{soon}");
-        renew(&folder, &[], FUNCTION_DAYS).unwrap();
-        assert!(Certificate::read(&file).unwrap().days_left() > 300);
-        assert_eq!(days(in_use.look().unwrap()), (soon, true));
-        // The restarted function has the new one.
-        let (renewed, is_renewed) = days(InUse::new(file.clone()).look().unwrap());
-        assert!(renewed > 300 && !is_renewed, "{renewed}");
-        std::fs::remove_file(&file).unwrap();
-        assert_eq!(days(in_use.look().unwrap()), (soon, false));
-        assert!(InUse::new(file).look().is_err());
-        let _ = std::fs::remove_dir_all(&folder);
     }
 
     #[test]

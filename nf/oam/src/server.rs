@@ -12,7 +12,7 @@ use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
@@ -44,7 +44,52 @@ pub struct Server {
     socket: UnixListener,
     path: SocketPath,
     users: Vec<u32>,
-    tcp: Option<(TcpListener, Option<TlsAcceptor>)>,
+    tcp: Option<(TcpListener, Option<Arc<ServerTls>>)>,
+}
+
+/// The certificate and the key of the listener over TCP.
+pub struct ServerTls {
+    certificate: PathBuf,
+    key: PathBuf,
+    loaded: RwLock<Loaded>,
+}
+
+/// The contents of the files.
+#[derive(Clone)]
+struct Loaded {
+    acceptor: TlsAcceptor,
+    certificate: Option<CertificateDer<'static>>,
+}
+
+impl ServerTls {
+    fn load(certificate: &Path, key: &Path) -> std::io::Result<Arc<ServerTls>> {
+        let loaded = RwLock::new(Loaded::load(certificate, key)?);
+        Ok(Arc::new(ServerTls { certificate: certificate.into(), key: key.into(), loaded }))
+    }
+
+    /// Reads the files again, for new connections. What is in use stays in use after an error.
+    ///
+    /// # Errors
+    /// A file cannot be read, is not PEM, or both do not fit together.
+    pub fn reload(&self) -> std::io::Result<()> {
+        let new = Loaded::load(&self.certificate, &self.key)?;
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
+    }
+
+    /// The files that [`ServerTls::reload`] reads: the certificate is the first.
+    pub fn files(&self) -> Vec<PathBuf> {
+        vec![self.certificate.clone(), self.key.clone()]
+    }
+
+    /// The certificate in use and its file.
+    pub fn certificate(&self) -> Option<(PathBuf, CertificateDer<'static>)> {
+        Some((self.certificate.clone(), self.loaded().certificate?))
+    }
+
+    fn loaded(&self) -> Loaded {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// Removes the socket on drop.
@@ -70,7 +115,8 @@ impl Server {
         let path = SocketPath(endpoint.socket.clone());
         let mut tcp = None;
         if let Some(address) = endpoint.listen {
-            let tls = endpoint.tls.as_ref().map(|(certificate, key)| acceptor(certificate, key));
+            let tls =
+                endpoint.tls.as_ref().map(|(certificate, key)| ServerTls::load(certificate, key));
             let tls = tls.transpose().map_err(|error| named("certificate", error))?;
             let listener = TcpListener::bind(address).await;
             tcp = Some((listener.map_err(|error| named("listen", error))?, tls));
@@ -86,6 +132,11 @@ impl Server {
     /// The address over TCP.
     pub fn address(&self) -> Option<SocketAddr> {
         self.tcp.as_ref().and_then(|(listener, _)| listener.local_addr().ok())
+    }
+
+    /// The certificate over TCP.
+    pub fn tls(&self) -> Option<Arc<ServerTls>> {
+        self.tcp.as_ref().and_then(|(_, tls)| tls.clone())
     }
 
     /// Serves until the future is dropped.
@@ -104,23 +155,26 @@ impl Server {
     }
 }
 
-fn acceptor(certificate: &Path, key: &Path) -> std::io::Result<TlsAcceptor> {
-    let wrong = |file: &Path, error: &dyn std::fmt::Display| {
-        Error::new(ErrorKind::InvalidData, format!("{}: {error}", file.display()))
-    };
-    let certificates = CertificateDer::pem_file_iter(certificate)
-        .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
-        .map_err(|error| wrong(certificate, &error))?;
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
-    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&TLS13])
-        .map_err(|error| wrong(certificate, &error))?
-        .with_no_client_auth()
-        .with_single_cert(certificates, private)
-        .map_err(|error| wrong(certificate, &error))?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+impl Loaded {
+    fn load(certificate: &Path, key: &Path) -> std::io::Result<Loaded> {
+        let wrong = |file: &Path, error: &dyn std::fmt::Display| {
+            Error::new(ErrorKind::InvalidData, format!("{}: {error}", file.display()))
+        };
+        let certificates = CertificateDer::pem_file_iter(certificate)
+            .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
+            .map_err(|error| wrong(certificate, &error))?;
+        let first = certificates.first().cloned();
+        let private = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;
+        let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13])
+            .map_err(|error| wrong(certificate, &error))?
+            .with_no_client_auth()
+            .with_single_cert(certificates, private)
+            .map_err(|error| wrong(certificate, &error))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Loaded { acceptor: TlsAcceptor::from(Arc::new(config)), certificate: first })
+    }
 }
 
 /// Binds the socket for its owner, or for all if other users are configured: each client is checked
@@ -167,13 +221,13 @@ async fn serve_socket(listener: UnixListener, users: Vec<u32>, router: Router) {
     }
 }
 
-async fn serve_tcp(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router) {
+async fn serve_tcp(listener: TcpListener, tls: Option<Arc<ServerTls>>, router: Router) {
     let mut connections = Connections::new(MAX_CONNECTIONS);
     loop {
         let Some((stream, address)) = next(&mut connections, listener.accept()).await else {
             continue;
         };
-        let (router, tls) = (router.clone(), tls.clone());
+        let (router, tls) = (router.clone(), tls.as_ref().map(|tls| tls.loaded().acceptor));
         let _ = stream.set_nodelay(true);
         let admission = Admission::default();
         let of_client = admission.clone();

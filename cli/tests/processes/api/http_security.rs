@@ -105,6 +105,89 @@ for version in [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.T
     });
 }
 
+/// cert-manager and ACME clients renew the certificate while the core runs.
+#[test]
+fn a_renewed_certificate_is_used_without_a_restart() {
+    // Keeps a connection, and prints the certificate of a new one for each line that it reads.
+    const SCRIPT: &str = r#"
+import http.client, ssl, sys
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+kept = http.client.HTTPSConnection("127.0.0.1", 9080, context=context, timeout=20)
+kept.connect()
+socket = kept.sock
+for line in sys.stdin:
+    kept.request("GET", "/api/v1/openapi.json")
+    response = kept.getresponse()
+    response.read()
+    new = ssl.get_server_certificate(("127.0.0.1", 9080)).encode().hex()
+    print(kept.sock is socket, new, flush=True)
+"#;
+    in_namespace(|| async {
+        let site = api_site("api-renewed")?;
+        let folder = site.0.join("tls");
+        std::fs::create_dir(&folder)?;
+        let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
+        let make = || rcgen::generate_simple_self_signed(["127.0.0.1".to_string()]);
+        let first = make()?;
+        std::fs::write(&certificate, first.cert.pem())?;
+        std::fs::write(&key, first.signing_key.serialize_pem())?;
+        let config = std::fs::read_to_string(site.config())?;
+        let files = format!("enabled: true, certificate: {certificate:?}, key: {key:?},");
+        std::fs::write(site.config(), config.replace("enabled: true,", &files))?;
+        let core = site.start(&[])?;
+        let mut client = std::process::Command::new("python3")
+            .args(["-c", SCRIPT])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()?;
+        let mut ask = client.stdin.take().context("a pipe")?;
+        let mut answers = std::io::BufReader::new(client.stdout.take().context("a pipe")?);
+        let mut new_connection = || -> Result<String> {
+            ask.write_all(b"\n")?;
+            let mut line = String::new();
+            std::io::BufRead::read_line(&mut answers, &mut line)?;
+            let new = line.trim().strip_prefix("True ").context("the connection was lost")?;
+            Ok(String::from_utf8(hex::decode(new)?)?.split_whitespace().collect())
+        };
+        let text = |pem: String| pem.split_whitespace().collect::<String>();
+        ensure!(new_connection()? == text(first.cert.pem()), "the first certificate");
+
+        let replace = |file: &std::path::Path, text: String| -> Result<()> {
+            let new = folder.join("new");
+            std::fs::write(&new, text)?;
+            Ok(std::fs::rename(&new, file)?)
+        };
+        let reload = || -> Result<()> {
+            let pid = nix::unistd::Pid::from_raw(core.id() as i32);
+            Ok(nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP)?)
+        };
+        let log_has = async |text: &str| -> Result<()> {
+            let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
+            loop {
+                let log = std::fs::read_to_string(site.0.join("core.log"))?;
+                if log.contains(text) {
+                    return Ok(());
+                }
+                ensure!(tokio::time::Instant::now() < give_up, "{text} is not in {log}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let second = make()?;
+        replace(&certificate, second.cert.pem())?;
+        reload()?;
+        log_has("changed certificate files not used").await?;
+        ensure!(new_connection()? == text(first.cert.pem()), "half of the pair is not used");
+        replace(&key, second.signing_key.serialize_pem())?;
+        reload()?;
+        log_has("certificate files read again").await?;
+        ensure!(new_connection()? == text(second.cert.pem()), "the renewed pair is used");
+        drop(ask);
+        client.wait()?;
+        core.stop()
+    });
+}
+
 /// A page of another site, also one whose name leads to this machine by DNS rebinding, reads and
 /// changes nothing, not even in the browser of a user who is signed in.
 #[test]

@@ -5,13 +5,16 @@ use super::transport;
 use crate::config::UserPlaneConfig;
 use crate::metrics;
 use martlet_lcs_channel::{
-    AsyncChannel, AsyncListener, ChannelError, Engines, Identity, Incoming, Kind, Options,
-    server_engines,
+    AsyncChannel, AsyncListener, ChannelError, Engines, Identity, IdentityRenewal, Incoming, Kind,
+    Options, server_engines,
 };
 use martlet_lcs_protocol::ChannelId;
+use martlet_nf::certificates::{self, CertificateFiles, InUse, ReloadError};
 use martlet_nf::{Shutdown, StartError};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -23,9 +26,12 @@ const SEND_QUEUE: usize = 32;
 /// Time limit of sending a message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The engines of new connections over TLS, which a renewed certificate replaces.
+type CurrentEngines = Arc<RwLock<Engines>>;
+
 /// The open sockets.
 pub(crate) struct Listener {
-    tls: Option<(Kind, TcpListener, Engines)>,
+    tls: Option<(Kind, TcpListener, CurrentEngines)>,
     quic: Option<(Kind, AsyncListener)>,
     limits: ChannelLimits,
 }
@@ -67,7 +73,7 @@ struct UnknownChannel;
 
 /// The LMF's certificate and key: from files, or self-signed.
 fn identity(config: &UserPlaneConfig) -> Result<Identity, StartError> {
-    let read = |path: &std::path::Path| {
+    let read = |path: &Path| {
         std::fs::read_to_string(path).map_err(|source| StartError::File {
             key: "lmf.user_plane",
             path: path.into(),
@@ -90,6 +96,63 @@ fn identity(config: &UserPlaneConfig) -> Result<Identity, StartError> {
     Ok(identity)
 }
 
+/// What a renewed certificate is passed to.
+struct Renewal {
+    config: UserPlaneConfig,
+    tls: Option<(Kind, CurrentEngines)>,
+    quic: Option<IdentityRenewal>,
+    /// The certificate in use, DER.
+    in_use: Mutex<Option<Vec<u8>>>,
+}
+
+impl Renewal {
+    /// Reads the files again, for new connections. An error leaves the former ones in use.
+    fn reload(&self) -> Result<(), ReloadError> {
+        let identity = identity(&self.config)?;
+        let made = match &self.tls {
+            Some((kind, _)) => server_engines(*kind, &identity)?,
+            None => None,
+        };
+        if let Some(quic) = &self.quic {
+            quic.replace(&identity)?;
+        }
+        if let (Some((_, engines)), Some(made)) = (&self.tls, made) {
+            *engines.write().unwrap_or_else(PoisonError::into_inner) = made;
+        }
+        *self.in_use.lock().unwrap_or_else(PoisonError::into_inner) = first(&identity);
+        Ok(())
+    }
+
+    /// Watches the files, if they are configured.
+    fn watch(self) {
+        let (Some(certificate), Some(key)) = (&self.config.certificate, &self.config.key) else {
+            return;
+        };
+        let (files, file) = (vec![certificate.clone(), key.clone()], certificate.clone());
+        let (own, shown) = (Arc::new(self), NAME.to_string());
+        let of_list = own.clone();
+        certificates::watch(CertificateFiles {
+            name: NAME.into(),
+            files,
+            reload: Box::new(move || own.reload()),
+            in_use: Box::new(move || {
+                let der = of_list.in_use.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                der.map(|der| InUse { name: shown.clone(), file: file.clone(), der })
+                    .into_iter()
+                    .collect()
+            }),
+        });
+    }
+}
+
+/// The name of the certificate in metrics and in the log.
+const NAME: &str = "lmf.user_plane";
+
+/// The LMF's own certificate, DER.
+fn first(identity: &Identity) -> Option<Vec<u8>> {
+    identity.chain().ok()?.first().map(|own| own.to_vec())
+}
+
 impl Listener {
     /// Opens the sockets.
     pub(crate) async fn open(config: &UserPlaneConfig) -> Result<Self, StartError> {
@@ -101,6 +164,7 @@ impl Listener {
             .kinds()
             .ok_or_else(|| StartError::config("lmf.user_plane.channel", UnknownChannel))?;
         let identity = identity(config)?;
+        let options = Options { mtu: config.mtu, ..Options::default() };
         let (mut tls, mut quic, mut at) = (None, None, config.listener());
         for kind in kinds.iter().copied() {
             if let Some(engines) = server_engines(kind, &identity).map_err(invalid)? {
@@ -109,9 +173,8 @@ impl Listener {
                     .map_err(|error| bind_error("TCP", at, error))?;
                 // With port 0, UDP uses the number that TCP got.
                 at = listener.local_addr().unwrap_or(at);
-                tls = Some((kind, listener, engines));
+                tls = Some((kind, listener, CurrentEngines::new(RwLock::new(engines))));
             } else {
-                let options = Options { mtu: config.mtu, ..Options::default() };
                 let listener =
                     AsyncListener::bind(at, &identity, &options).map_err(|error| match error {
                         ChannelError::Io(error) => bind_error("UDP", at, error),
@@ -129,6 +192,13 @@ impl Listener {
             reason = config.channel_reason(),
             "listening for UEs"
         );
+        let renewal = Renewal {
+            config: config.clone(),
+            tls: tls.as_ref().map(|(kind, _, engines)| (*kind, engines.clone())),
+            quic: quic.as_ref().map(|(_, listener)| listener.renewal(&options)),
+            in_use: Mutex::new(first(&identity)),
+        };
+        renewal.watch();
         let limits = ChannelLimits::new(config.max_connections, config.max_connections_per_address);
         Ok(Listener { tls, quic, limits })
     }
@@ -139,7 +209,8 @@ impl Listener {
         let tls = async {
             match tls {
                 Some((kind, listener, engines)) => listener.accept().await.map(|(stream, peer)| {
-                    (peer, PendingConnection::Tls(*kind, stream, engines.clone()))
+                    let engines = engines.read().unwrap_or_else(PoisonError::into_inner).clone();
+                    (peer, PendingConnection::Tls(*kind, stream, engines))
                 }),
                 None => std::future::pending().await,
             }

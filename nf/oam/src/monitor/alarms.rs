@@ -4,6 +4,7 @@ use super::figures::{Overview, gnb_name};
 use crate::core_status::of;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// Share of an address pool from which an alarm is raised.
@@ -141,24 +142,88 @@ pub(super) fn raised(
             &format!("{remedy}; then stage the restore again, or acknowledge the alarm"),
         );
     }
-    for certificate in certificates {
-        let days = certificate["days"].as_i64().unwrap_or(i64::MAX);
-        let file = certificate["file"].as_str().unwrap_or_default();
-        if days < CERTIFICATE_ALARM_DAYS {
-            let (severity, what) = match days < 0 {
-                true => (Severity::Critical, format!("the certificate {file} has expired")),
-                false => {
-                    (Severity::Warning, format!("the certificate {file} is valid for {days} days"))
-                }
-            };
+    for (file, certificate) in certificate_states(status, certificates) {
+        if let Some(failure) = &certificate.failure {
             raise(
-                format!("certificate-expires:{file}"),
-                severity,
-                what,
-                "renew it: `martlet pki renew`, or the certificate of oam.api; then restart its \
-                 function, which uses the one of its start",
+                format!("certificate-not-used:{file}"),
+                Severity::Warning,
+                format!("the former certificate of {file} stays in use: {failure}"),
+                match certificate.needs_restart {
+                    true => "restart its function",
+                    false => "replace the files that do not fit; they are read once a minute",
+                },
             );
         }
+        let Some(days) = certificate.days().filter(|days| *days < CERTIFICATE_ALARM_DAYS) else {
+            continue;
+        };
+        let (severity, what) = match days < 0 {
+            true => (Severity::Critical, format!("the certificate {file} has expired")),
+            false => {
+                (Severity::Warning, format!("the certificate {file} is valid for {days} days"))
+            }
+        };
+        raise(format!("certificate-expires:{file}"), severity, what, certificate.remedy());
     }
     raised
+}
+
+/// What is known about the certificate of a file.
+#[derive(Debug, Default)]
+struct CertificateState {
+    /// Days that the one in the file is valid.
+    in_file: Option<i64>,
+    /// Days that those in use by functions are valid.
+    in_use: Option<i64>,
+    /// Whether a function uses a renewed one after a restart alone.
+    needs_restart: bool,
+    /// Why a renewed one is not in use.
+    failure: Option<String>,
+}
+
+impl CertificateState {
+    fn days(&self) -> Option<i64> {
+        self.in_file.into_iter().chain(self.in_use).min()
+    }
+
+    fn remedy(&self) -> &'static str {
+        let is_renewed = self.in_file.is_some_and(|days| days >= CERTIFICATE_ALARM_DAYS);
+        match (is_renewed, self.needs_restart) {
+            (true, true) => "restart its function, which uses the certificate from its start",
+            (true, false) => "it is renewed, and its function uses the new one within a minute",
+            (false, true) => {
+                "renew it: `martlet pki renew`, or the certificate of oam.api; then restart its \
+                 function, which may not read the files after its start"
+            }
+            (false, false) => {
+                "renew it: `martlet pki renew`, or the certificate of oam.api; its function uses \
+                 the new one within a minute"
+            }
+        }
+    }
+}
+
+/// The certificates by file: those in files, and those that functions report to use.
+fn certificate_states(
+    status: &Value,
+    certificates: &[Value],
+) -> BTreeMap<String, CertificateState> {
+    let mut states = BTreeMap::<String, CertificateState>::new();
+    let file = |value: &Value| value["file"].as_str().unwrap_or_default().to_string();
+    for certificate in certificates {
+        states.entry(file(certificate)).or_default().in_file = certificate["days"].as_i64();
+    }
+    let of_process = |nf: &Value| nf["process"]["certificates"].clone();
+    let functions = status["nfs"].as_array().into_iter().flatten().map(of_process);
+    for list in functions.chain([status["certificates"].clone()]) {
+        for certificate in list.as_array().into_iter().flatten() {
+            let state = states.entry(file(certificate)).or_default();
+            let days = certificate["days"].as_i64();
+            state.in_use = state.in_use.into_iter().chain(days).min();
+            state.needs_restart |= certificate["needsRestart"] == true;
+            let failure = certificate["failure"].as_str().map(String::from);
+            state.failure = state.failure.take().or(failure);
+        }
+    }
+    states
 }

@@ -267,4 +267,37 @@ mod tests {
         assert_eq!(ids, ["pool-full:internet"]);
         assert_eq!((events.len(), &events[0].1["raised"]), (1, &json!(false)), "{events:?}");
     }
+
+    #[test]
+    fn a_certificate_that_is_not_used_after_its_renewal_is_an_alarm() {
+        let monitor = Monitor::default();
+        let alarms = |in_file: i64, in_use: Value| {
+            let mut status = status(json!([]), 1);
+            status["nfs"][0]["process"] = json!({"certificates": [in_use]});
+            monitor.take(&status, &[json!({"file": "amf.pem", "days": in_file})]);
+            let alarms = monitor.alarms().into_iter();
+            alarms.map(|alarm| (alarm.id, alarm.what, alarm.remedy)).collect::<Vec<_>>()
+        };
+        let in_use = |days: i64| json!({"file": "amf.pem", "days": days, "needsRestart": false});
+        let alarm = alarms(3, in_use(3)).remove(0);
+        assert_eq!(alarm.0, "certificate-expires:amf.pem");
+        assert!(alarm.2.contains("pki renew") && alarm.2.contains("within a minute"), "{alarm:?}");
+        // Renewed, and not read yet.
+        let alarm = alarms(365, in_use(3)).remove(0);
+        assert!(alarm.2.starts_with("it is renewed"), "{alarm:?}");
+        assert!(alarms(365, in_use(365)).is_empty());
+
+        // Its files may be read at the start alone.
+        let once = |days: i64| json!({"file": "amf.pem", "days": days, "needsRestart": true});
+        let alarm = alarms(3, once(3)).remove(0);
+        assert!(alarm.2.contains("then restart its function"), "{alarm:?}");
+        assert!(alarms(365, once(3)).remove(0).2.starts_with("restart its function"));
+
+        let mut broken = in_use(365);
+        broken["failure"] = json!("amf.pem: the certificate does not fit the key amf-key.pem");
+        let alarm = alarms(365, broken).remove(0);
+        assert_eq!(alarm.0, "certificate-not-used:amf.pem");
+        assert!(alarm.1.contains("does not fit") && alarm.2.contains("replace"), "{alarm:?}");
+        assert!(alarms(365, in_use(365)).is_empty());
+    }
 }
