@@ -207,6 +207,7 @@ impl N4 {
             recovery: self.recovery,
             up_features: Some(features),
             cp_features: None,
+            ip_resources: vec![],
             flags: None,
         }
     }

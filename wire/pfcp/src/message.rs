@@ -35,6 +35,8 @@ group! {
         /** Recovery time stamp of the sender. */ req recovery: RecoveryTimeStamp,
         /** UP function features. */ opt up_features: UpFunctionFeatures,
         /** CP function features. */ opt cp_features: CpFunctionFeatures,
+        /** Addresses for F-TEIDs that the CP function allocates. */
+        list ip_resources: UserPlaneIpResource,
         /** Flags. */ opt flags: PfcpAsRspFlags,
     }
 }

@@ -196,6 +196,7 @@ fn samples() -> Vec<(&'static str, Packet)> {
                     recovery,
                     up_features: Some(UpFunctionFeatures::FTUP | UpFunctionFeatures::EMPU),
                     cp_features: None,
+                    ip_resources: vec![],
                     flags: Some(PfcpAsRspFlags(1)),
                 },
             ),

@@ -206,6 +206,7 @@ impl N4 {
                     recovery,
                     up_features: None,
                     cp_features: None,
+                    ip_resources: vec![],
                     flags: None,
                 };
                 Packet::node(sequence, response)

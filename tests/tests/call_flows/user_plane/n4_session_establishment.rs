@@ -87,6 +87,7 @@ impl UpfWithoutFteids {
                     recovery,
                     up_features: None,
                     cp_features: None,
+                    ip_resources: vec![],
                     flags: None,
                 },
             ),
