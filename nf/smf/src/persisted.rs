@@ -7,6 +7,7 @@
 //! report.
 use crate::addresses::Addresses;
 use crate::config::SmfConfig;
+use crate::n4::{SessionTeids, n3_teid};
 use crate::qos_flows::{Flow, PolicyRules};
 use crate::session::{
     GsmState, Mobility, N4Sessions, PersistedCharging, PolicyAssociation, ServingAmf, Session,
@@ -45,11 +46,13 @@ pub struct PersistedSmf {
     pub root: Option<ApiRoot>,
 }
 
-/// The addresses of a stored session.
+/// The addresses and TEIDs of a stored session.
 #[derive(Deserialize)]
 pub struct Allocation {
     pub dnn: Dnn,
     pub addresses: Addresses,
+    #[serde(default)]
+    pub n4_teids: Vec<SessionTeids>,
 }
 
 /// The API root in an SMF's own entry.
@@ -97,6 +100,8 @@ pub struct PersistedSession {
     anchor: Option<PersistedUpf>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     intermediate: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    n4_teids: Vec<SessionTeids>,
     /// The UPF that the session left when it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left_upf: Option<SocketAddr>,
@@ -190,6 +195,11 @@ pub fn session(
         }
         Some(anchor) => UserPlanePath::Classifier { classifier: access, anchor },
     };
+    for (_, at) in path.all() {
+        let is_its = |(upf, seid, _): &&SessionTeids| (*upf, *seid) == (at.upf, at.seid);
+        let teids = stored.n4_teids.iter().find(is_its).cloned();
+        smf.n4.restore_teids(reference, &teids.unwrap_or_else(|| n3_teid(&at)));
+    }
     let policy = stored.policy.map(|(root, id)| {
         let pcf = PcfSmPolicyControlClient::new(peer(root));
         PolicyAssociation { pcf, id }
@@ -278,6 +288,8 @@ impl Session {
         let path = self.user_plane.path().filter(|_| !self.gsm.is_releasing());
         let Some(path) = path else { return self.remove_persisted() };
         let n4_session = |at: UpfSession| (at.upf, at.seid, at.teid, at.address);
+        let n4 = &self.smf.n4;
+        let n4_teids = path.all().filter_map(|(_, at)| n4.allocated_teids(at.upf, at.seid));
         let (parameters, qos, user_plane) = (&self.parameters, &self.qos, &self.user_plane);
         let policy = self.policy.as_ref();
         let persisted = PersistedSession {
@@ -308,6 +320,7 @@ impl Session {
             second: path.access().ipv6,
             anchor: path.has_two_upfs().then(|| n4_session(path.anchor())),
             intermediate: path.intermediate().is_some(),
+            n4_teids: n4_teids.collect(),
             left_upf: user_plane.left_upf,
             tac: self.mobility.tac,
             gnb: user_plane.connection.gnb(),

@@ -8,13 +8,17 @@ use martlet_context_store::StoredContexts;
 use std::sync::Arc;
 
 /// Restores what a former process has stored, the sessions each with its task. `peers` are the
-/// sessions of other members of the set, some of which have addresses from this SMF's pools.
+/// sessions of other members of the set, some of which have addresses from this SMF's pools, and
+/// TEIDs of its range.
 pub fn restore(smf: &Arc<Smf>, stored: Stored, peers: StoredContexts) {
     for (id, value) in peers {
-        if let (Ok(reference), Ok(Allocation { dnn, addresses })) =
+        let (Ok(reference), Ok(Allocation { dnn, addresses, n4_teids })) =
             (id.parse::<u64>(), serde_json::from_slice(&value))
-            && smf.pools.mark_used(&dnn, &addresses)
-        {
+        else {
+            continue;
+        };
+        n4_teids.iter().for_each(|teids| smf.n4.restore_teids(reference, teids));
+        if smf.pools.mark_used(&dnn, &addresses) {
             smf.pools.retain(reference, &dnn, &addresses);
         }
     }

@@ -164,6 +164,7 @@ mod tests {
         };
         let upf = UpfConfig {
             dnns: vec!["ims".into()],
+            n3_address: Some(Ipv4Addr::UNSPECIFIED.into()),
             ..UpfConfig::at(SocketAddr::from(([127, 0, 0, 8], 8805)))
         };
         let named = DnnConfig { name: "of fice".into(), ethernet: true, ..DnnConfig::default() };
@@ -180,7 +181,13 @@ mod tests {
             ..SmfConfig::default()
         };
         let paths: Vec<_> = config.check().into_iter().map(|f| f.path).collect();
-        let wrong = ["dnns[0].pool", "dnns[1].name", "upfs[0].dnns[0]", "branching[0].tacs[1]"];
+        let wrong = [
+            "dnns[0].pool",
+            "dnns[1].name",
+            "upfs[0].dnns[0]",
+            "upfs[0].n3_address",
+            "branching[0].tacs[1]",
+        ];
         assert_eq!(paths, wrong);
     }
 }

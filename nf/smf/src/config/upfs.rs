@@ -27,6 +27,13 @@ pub struct UpfConfig {
     /// How it reads the names of data networks in rules.
     #[serde(default, skip_serializing_if = "NetworkInstanceEncoding::is_text")]
     pub network_instances: NetworkInstanceEncoding,
+    /// Its address on N3 and N9, for F-TEIDs that the SMF allocates. A UPF that does not allocate
+    /// F-TEIDs (without the feature FTUP) needs it, unless its association response has the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n3_address: Option<IpAddr>,
+    /// The SMF allocates the F-TEIDs although the UPF announces that it does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allocate_fteids: bool,
 }
 
 /// The encoding of a network instance (TS 29.244, 8.2.4).
@@ -56,6 +63,8 @@ impl UpfConfig {
             tacs: Vec::new(),
             service_area: Vec::new(),
             network_instances: NetworkInstanceEncoding::Text,
+            n3_address: None,
+            allocate_fteids: false,
         }
     }
 }
@@ -109,7 +118,7 @@ impl Default for N4Config {
     }
 }
 
-/// Data networks of UPFs that the SMF does not serve.
+/// Data networks of UPFs that the SMF does not serve, and addresses that no F-TEID can have.
 pub(super) fn check(config: &SmfConfig) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (n, upf) in config.upfs.iter().enumerate() {
@@ -118,6 +127,13 @@ pub(super) fn check(config: &SmfConfig) -> Vec<Finding> {
             findings.push(Finding::new(
                 format!("upfs[{n}].dnns[{m}]"),
                 format!("{name} is not among smf.dnns: add it there"),
+            ));
+        }
+        if let Some(address) = upf.n3_address.filter(|ip| ip.is_unspecified() || ip.is_multicast())
+        {
+            findings.push(Finding::new(
+                format!("upfs[{n}].n3_address"),
+                format!("gNBs cannot send to {address}: write the UPF's address on N3"),
             ));
         }
     }

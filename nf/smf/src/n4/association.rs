@@ -5,7 +5,7 @@ use super::{N4, SessionLayer, UpfCriteria};
 use crate::config::UpfConfig;
 use crate::metrics;
 use martlet_outage::Dependency;
-use martlet_pfcp::ie::{CpFunctionFeatures, NodeId, RecoveryTimeStamp, UpFunctionFeatures};
+use martlet_pfcp::ie::{CpFunctionFeatures, NodeId, RecoveryTimeStamp};
 use martlet_pfcp::{
     AssociationReleaseRequestMessage, AssociationSetupRequest, AssociationUpdateRequest,
     HeartbeatRequest, Message, SessionRetention,
@@ -285,6 +285,11 @@ impl N4 {
         }
     }
 
+    fn config(&self, upf: SocketAddr) -> Option<UpfConfig> {
+        let tables = self.tables();
+        tables.associations.iter().find(|a| a.upf.n4 == upf).map(|a| a.upf.clone())
+    }
+
     fn set_node(&self, upf: SocketAddr, node: NodeId) {
         if let Some(association) = self.tables().associations.iter_mut().find(|a| a.upf.n4 == upf) {
             association.node = Some(node);
@@ -339,15 +344,10 @@ impl N4 {
                 Ok(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
                     let retained = response.flags.is_some_and(|flags| flags.0 & 1 != 0);
                     tracing::info!(%upf, retained, "UPF associated");
-                    let features = response.up_features.unwrap_or_default();
-                    if !features.has(UpFunctionFeatures::FTUP)
-                        && let Some(suppressed) = martlet_log_limit::line("upf_ftup", upf)
-                    {
-                        tracing::warn!(
-                            %upf, suppressed,
-                            "UPF does not announce FTUP: sessions fail if it does not allocate \
-                             F-TEIDs"
-                        );
+                    let is_lost =
+                        self.generation(upf) > 0 || self.has_restored_sessions && !retained;
+                    if let Some(config) = self.config(upf) {
+                        self.set_fteid_resources(&config, &response, is_lost);
                     }
                     self.set_node(upf, response.node_id);
                     return (response.recovery.0, retained);

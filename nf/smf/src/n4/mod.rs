@@ -1,6 +1,7 @@
 //! N4: associations with UPFs, requests to them, and their reports (TS 29.244, 6).
 mod association;
 mod forwarding_rules;
+mod fteids;
 mod incoming_requests;
 mod load;
 mod network_instances;
@@ -12,6 +13,7 @@ mod two_upf_rules;
 pub use forwarding_rules::{
     change_cp_fseid, forward, forwarding_tunnel, stop_forwarding, switch_to_gnb,
 };
+pub use fteids::{SessionTeids, n3_teid};
 pub use session_rules::{
     DEFAULT_URR, Downlink, FlowsChange, Quota, RuleParameters, SessionTraffic, add_urrs, buffer,
     deletion, drop_and_buffer, establishment, forward_to_gnb, group_of, query_usage, update_flows,
@@ -23,6 +25,7 @@ use crate::config::{SmfConfig, UpfConfig};
 use crate::metrics;
 use crate::user_plane_path::UpfSession;
 use association::Association;
+use fteids::UpfTeids;
 use martlet_nf::{Shutdown, StartError, capture};
 use martlet_pfcp::ie::NodeId;
 use martlet_pfcp::transaction::{Answers, Due, Limits, Requests};
@@ -129,7 +132,11 @@ pub struct N4 {
     /// end.
     keeps_associations: bool,
     heartbeat: Duration,
+    /// This SMF's number in its set; `None` without a set.
+    member: Option<u8>,
     tables: Mutex<Tables>,
+    /// The TEIDs in use at each UPF.
+    fteids: Mutex<HashMap<SocketAddr, UpfTeids>>,
     /// Wakes the retransmission timer for a new request.
     request_sent: tokio::sync::Notify,
     /// Wakes the tasks of associations when one has changed.
@@ -185,7 +192,9 @@ impl N4 {
             has_restored_sessions: since.is_some(),
             keeps_associations,
             heartbeat: Duration::from_secs(n4.heartbeat_s.max(1).into()),
+            member: config.set.as_ref().map(|set| set.member),
             tables: Mutex::new(tables),
+            fteids: Mutex::default(),
             request_sent: tokio::sync::Notify::new(),
             changed: tokio::sync::Notify::new(),
             associated: tokio::sync::Notify::new(),
@@ -294,7 +303,8 @@ impl N4 {
         found.map_or(u8::MAX, |association| association.rank(criteria))
     }
 
-    /// Sends a request, with retransmissions, and waits for its response.
+    /// Sends a request, with retransmissions, and waits for its response. It and the response are as
+    /// if the UPF allocated F-TEIDs, also if the SMF does.
     ///
     /// # Errors
     /// The UPF does not respond, its response is malformed, or too many requests are pending.
@@ -306,6 +316,7 @@ impl N4 {
     ) -> Result<Message, N4Error> {
         let mut message = message.into();
         self.encode_network_instances(upf, &mut message);
+        let allocation = self.allocate_fteids(upf, seid, &mut message)?;
         let span = trace::Active::request(format!("n4 {}", message.name()), upf);
         let (sender, receiver) = oneshot::channel();
         let bytes = {
@@ -318,7 +329,10 @@ impl N4 {
         };
         self.request_sent.notify_one();
         self.send(upf, &bytes).await;
-        let answer = receiver.await.unwrap_or(Err(N4Error::Timeout(upf)));
+        let mut answer = receiver.await.unwrap_or(Err(N4Error::Timeout(upf)));
+        if let Some(allocation) = allocation {
+            allocation.answered(&mut answer);
+        }
         let outcome = answer.as_ref().map(|_| ());
         span.ended(outcome.map_err(|error| match error {
             N4Error::Timeout(_) => "timeout",

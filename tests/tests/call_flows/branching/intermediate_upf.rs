@@ -1,6 +1,7 @@
 //! Insertion, change and removal of an intermediate UPF when a UE leaves the service area of its
 //! anchor (TS 23.502, 4.9.1.2.3, 4.9.1.2.4 and 4.9.1.3).
 use crate::handover::packet_loss::expect_no_loss_during;
+use crate::user_plane::n4_session_establishment::smf_allocates_fteids;
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -155,6 +156,30 @@ fn intermediate_upf_loses_no_packet_and_counts_each_once() {
             "expected {bytes} in each direction: {shown}"
         );
         core.sbi_record.check(&["nsmf-pdusession UpdateSmContext"]).await
+    });
+}
+
+#[test]
+fn intermediate_upf_with_fteids_of_the_smf() {
+    in_namespace(|| async {
+        if xdp_datapath() {
+            martlet_tests::skip("XDP programs of three UPFs cannot share the loopback interface");
+            return Ok(());
+        }
+        let areas = Areas::start(Sbi::Local, smf_allocates_fteids).await?;
+        let core = &areas.core;
+        let (ue, to) = core.ue_with_session(&areas.gnbs[0], 1).await?;
+        let (peer_ue, from) = core.ue_with_session(&areas.gnbs[0], 2).await?;
+        for (n, at) in [(1, [2, 1, 0]), (2, [2, 0, 1]), (0, [2, 0, 0])] {
+            ue.handover_to(&areas.gnbs[n]).await?;
+            update_registration(&ue).await?;
+            until_packets_pass((&peer_ue, from), (&ue, to)).await?;
+            areas.until_sessions(at).await?;
+        }
+        ue.deregister().await?;
+        peer_ue.deregister().await?;
+        core.until_all_released().await?;
+        areas.until_sessions([0, 0, 0]).await
     });
 }
 
