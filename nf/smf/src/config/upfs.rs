@@ -27,6 +27,9 @@ pub struct UpfConfig {
     /// How it reads the names of data networks in rules.
     #[serde(default, skip_serializing_if = "NetworkInstanceEncoding::is_text")]
     pub network_instances: NetworkInstanceEncoding,
+    /// Whether flow descriptions name their protocol (`udp`) in place of its number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protocol_names: bool,
     /// Its address on N3 and N9, for F-TEIDs that the SMF allocates. A UPF that does not allocate
     /// F-TEIDs (without the feature FTUP) needs it, unless its association response has the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +66,7 @@ impl UpfConfig {
             tacs: Vec::new(),
             service_area: Vec::new(),
             network_instances: NetworkInstanceEncoding::Text,
+            protocol_names: false,
             n3_address: None,
             allocate_fteids: false,
         }

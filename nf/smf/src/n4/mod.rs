@@ -1,5 +1,6 @@
 //! N4: associations with UPFs, requests to them, and their reports (TS 29.244, 6).
 mod association;
+mod flow_descriptions;
 mod forwarding_rules;
 mod fteids;
 mod incoming_requests;
@@ -21,7 +22,7 @@ pub use session_rules::{
 };
 pub use two_upf_rules::{access_rules, access_tunnels, split_by_upf};
 
-use crate::config::{SmfConfig, UpfConfig};
+use crate::config::{NetworkInstanceEncoding, SmfConfig, UpfConfig};
 use crate::metrics;
 use crate::user_plane_path::UpfSession;
 use association::Association;
@@ -315,7 +316,7 @@ impl N4 {
         message: impl Into<Message>,
     ) -> Result<Message, N4Error> {
         let mut message = message.into();
-        self.encode_network_instances(upf, &mut message);
+        self.adapt(upf, &mut message);
         let allocation = self.allocate_fteids(upf, seid, &mut message)?;
         let span = trace::Active::request(format!("n4 {}", message.name()), upf);
         let (sender, receiver) = oneshot::channel();
@@ -339,6 +340,21 @@ impl N4 {
             _ => "malformed",
         }));
         answer
+    }
+
+    /// Writes the elements of a request as its UPF reads them.
+    fn adapt(&self, upf: SocketAddr, message: &mut Message) {
+        let tables = self.tables();
+        let found = tables.associations.iter().find(|association| association.upf.n4 == upf);
+        let form = found.map(|found| (found.upf.network_instances, found.upf.protocol_names));
+        drop(tables);
+        let Some((encoding, protocol_names)) = form else { return };
+        if encoding == NetworkInstanceEncoding::Labels {
+            network_instances::in_labels(message);
+        }
+        if protocol_names {
+            flow_descriptions::with_protocol_names(message);
+        }
     }
 
     async fn send(&self, to: SocketAddr, bytes: &[u8]) {

@@ -1,24 +1,9 @@
 //! Network instances in the encoding that a UPF reads (TS 29.244, 8.2.4).
-use super::N4;
-use crate::config::NetworkInstanceEncoding;
 use martlet_pfcp::Message;
 use martlet_pfcp::ie::{CreateFar, CreatePdr, NetworkInstance};
-use std::net::SocketAddr;
 
-impl N4 {
-    /// Encodes the network instances of a request as its UPF reads them. They are text before.
-    pub(super) fn encode_network_instances(&self, upf: SocketAddr, message: &mut Message) {
-        let tables = self.tables();
-        let found = tables.associations.iter().find(|association| association.upf.n4 == upf);
-        let encoding = found.map(|association| association.upf.network_instances);
-        drop(tables);
-        if encoding == Some(NetworkInstanceEncoding::Labels) {
-            in_labels(message);
-        }
-    }
-}
-
-fn in_labels(message: &mut Message) {
+/// Encodes the network instances of a request in labels. They are text before.
+pub(super) fn in_labels(message: &mut Message) {
     let mut all: Vec<&mut Option<NetworkInstance>> = Vec::new();
     match message {
         Message::SessionEstablishmentRequest(request) => {
