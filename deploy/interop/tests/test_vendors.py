@@ -396,6 +396,9 @@ class Functions(unittest.TestCase):
         core = harness.core_config(newest(chf, Replay({})), "session-ipv4")
         self.assertIn("charging: { mode: offline, on_failure: refuse }", core)
         self.assertIn("\n  sdm_v1: true\n  empty_subscriptions: true\nsbi:", core)
+        upf = next(it for it in VENDORS if it.name == "free5GC UPF")
+        core = harness.core_config(newest(upf, Replay({})), "session-ipv4")
+        self.assertIn("smf: { upfs: [{ n4: 127.0.0.8:8805, n3_address: 10.77.0.1 }] }", core)
         nssf = next(it for it in VENDORS if it.name == "free5GC NSSF")
         self.assertIn('tac: "000001"', newest(nssf, Replay({})).config())
 

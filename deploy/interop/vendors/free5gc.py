@@ -184,6 +184,10 @@ chf: {{ enabled: {chf} }}
 """
         if self.function == "chf":
             self.core += "smf: { charging: { mode: offline, on_failure: refuse } }\n"
+        if self.function == "upf":
+            # It does not allocate F-TEIDs, and does not say its address on N3.
+            upf = f"{{ n4: 127.0.0.8:8805, n3_address: {testbed.CORE} }}"
+            self.core += f"smf: {{ upfs: [{upf}] }}\n"
 
     def version(self):
         program = Path(self.program(self.function))
