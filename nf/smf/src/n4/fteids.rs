@@ -13,8 +13,8 @@ use super::{N4, N4Error};
 use crate::config::UpfConfig;
 use crate::user_plane_path::{SECOND_SEID, UpfSession};
 use martlet_pfcp::ie::{
-    Cause, CreatedPdr, FTeid, Interface, NetworkInstance, Pdi, PdrId, UpFunctionFeatures,
-    UserPlaneIpResource,
+    Cause, CreatedPdr, FTeid, Interface, NetworkInstance, OuterHeaderRemoval, Pdi, PdrId,
+    UpFunctionFeatures, UserPlaneIpResource,
 };
 use martlet_pfcp::{AssociationSetupResponse, Message};
 use std::collections::{HashMap, VecDeque};
@@ -374,6 +374,35 @@ fn complete(created: &mut Vec<CreatedPdr>, chosen: &[(PdrId, FTeid)]) {
     }
 }
 
+/// Outer header removal of GTP-U over IPv4, and over IPv6 (8.2.64).
+const GTPU_IPV4: u8 = 0;
+const GTPU_IPV6: u8 = 1;
+
+/// Names the IP version of the outer headers to remove: that of the F-TEID.
+fn name_outer_headers(message: &mut Message) {
+    let name = |pdi: &Pdi, removal: &mut Option<OuterHeaderRemoval>| {
+        let is_ipv6 = matches!(pdi.local_fteid, Some(FTeid::Given { ipv4: None, .. }));
+        if let Some(removal) = removal.as_mut().filter(|it| it.description == GTPU_IPV4)
+            && is_ipv6
+        {
+            removal.description = GTPU_IPV6;
+        }
+    };
+    let created = match message {
+        Message::SessionEstablishmentRequest(request) => &mut request.create_pdrs,
+        Message::SessionModificationRequest(request) => {
+            for pdr in &mut request.update_pdrs {
+                if let Some(pdi) = &pdr.pdi {
+                    name(pdi, &mut pdr.outer_header_removal);
+                }
+            }
+            &mut request.create_pdrs
+        }
+        _ => return,
+    };
+    created.iter_mut().for_each(|pdr| name(&pdr.pdi, &mut pdr.outer_header_removal));
+}
+
 /// From where the SMF allocates F-TEIDs of a UPF that has sent this response: from what the UPF
 /// says, else from the configuration. Nowhere if the UPF allocates them.
 fn resources(config: &UpfConfig, response: &AssociationSetupResponse) -> Vec<UserPlaneIpResource> {
@@ -465,6 +494,7 @@ impl N4 {
         let allocation = Allocation { n4: self, upf, change, chosen: vec![], teids: vec![] };
         let mut allocation = Box::new(allocation);
         allocation.fill(pdrs.iter_mut().map(|pdr| (pdr.pdr_id, &mut pdr.pdi)))?;
+        name_outer_headers(message);
         Ok(Some(allocation))
     }
 
@@ -704,6 +734,22 @@ mod tests {
         assert_eq!((address, n9.1), (N3.into(), N9.into()));
         // The PDRs of the gNB's packets share a CHOOSE ID.
         assert!(n3 != n9.0 && used(&n4) == 2 && created.len() == 3);
+    }
+
+    #[tokio::test]
+    async fn the_outer_header_to_remove_has_the_ip_version_of_the_f_teid() {
+        let n4 = smf().await;
+        for (address, description) in [(IpAddr::V4(N3), 0), ("2001:db8::8".parse().unwrap(), 1)] {
+            let upf = UpfConfig { n3_address: Some(address), ..upf() };
+            n4.set_fteid_resources(&upf, &association(UpFunctionFeatures::default()), true);
+            let mut message = establishment(&parameters(1, None)).into();
+            let allocation = n4.allocate_fteids(upf.n4, Some(0), &mut message).unwrap();
+            assert!(allocation.is_some());
+            let Message::SessionEstablishmentRequest(request) = message else { panic!() };
+            let removals = request.create_pdrs.iter().map(|pdr| pdr.outer_header_removal);
+            let uplink = Some(OuterHeaderRemoval { description });
+            assert_eq!(removals.collect::<Vec<_>>(), [uplink, None]);
+        }
     }
 
     #[tokio::test]
