@@ -13,6 +13,15 @@ quirks! {
             handling: "ignored; refused: 5GMM STATUS #98",
             refused_by: "amf.n1.strict",
         },
+        /// A request with the previous 5G-GUTI.
+        OldGutiAfterConfirmation {
+            name: "old_guti_after_confirmation",
+            deviation: "a request with the previous 5G-GUTI after the UE has confirmed a new one",
+            clause: "TS 24.501, 5.4.4.3",
+            vendors: "PacketRusher",
+            handling: "served; later pagings have both; refused: SERVICE REJECT #9",
+            refused_by: "amf.n1.strict",
+        },
         /// An EAP response with AT_KDF.
         EapResponseWithKdf {
             name: "eap_response_with_kdf",

@@ -188,8 +188,7 @@ impl Config {
         if !self.strict {
             return;
         }
-        (self.amf.n1.strict, self.amf.n1.keep_old_guti) = (true, false);
-        (self.amf.n2.strict, self.ausf.strict) = (true, true);
+        (self.amf.n1.strict, self.amf.n2.strict, self.ausf.strict) = (true, true, true);
         (self.smf.n1.strict, self.upf.n3.require_qfi, self.upf.n4.strict) = (true, true, true);
         (self.sbi.strict, self.sbi.interop) = (true, SbiInterop::default());
         self.nrf.interop = martlet_nrf::Interop::default();

@@ -37,6 +37,9 @@ pub(crate) struct PersistedUe {
     pei: Option<Pei>,
     guti: Option<PersistedGuti>,
     old_guti: Option<PersistedGuti>,
+    /// The UE has confirmed `guti`, and has not used it yet.
+    #[serde(default)]
+    old_guti_is_retained: bool,
     security: PersistedSecurity,
     registered: bool,
     /// As in the UE security capability (TS 24.501, 9.11.3.54).
@@ -255,6 +258,7 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Box<Ue>, Re
     }
     (ue.identity.supi, ue.identity.pei, ue.identity.guti, ue.identity.old_guti) =
         (Some(persisted.supi), persisted.pei, guti, old_guti);
+    ue.identity.old_guti_is_retained = persisted.old_guti_is_retained;
     ue.security = Some(security);
     ue.capabilities.security = persisted.capability.map(NasUeSecurityCapability::new);
     ue.capabilities.radio =
@@ -335,6 +339,7 @@ impl PersistedUe {
         }
         (ue.identity.guti, ue.identity.old_guti, ue.registration.t3512, ue.registration.due) =
             (guti, old_guti, self.t3512, self.due);
+        ue.identity.old_guti_is_retained = self.old_guti_is_retained;
         ue.registration.drx = self.drx.and_then(DrxValue::from_u8_strict);
         (ue.identity.supi, ue.identity.pei, ue.security) =
             (Some(self.supi), self.pei, Some(security));
@@ -500,6 +505,7 @@ impl Ue {
             pei: self.identity.pei.clone(),
             guti: self.identity.guti.as_ref().map(PersistedGuti::of),
             old_guti: self.identity.old_guti.as_ref().map(PersistedGuti::of),
+            old_guti_is_retained: self.identity.old_guti_is_retained,
             security: PersistedSecurity::of(security),
             registered: self.is_registered(),
             capability: self

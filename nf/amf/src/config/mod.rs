@@ -69,9 +69,6 @@ pub struct AmfConfig {
 pub struct N1Config {
     /// Refuse deviations of UEs that are tolerated otherwise.
     pub strict: bool,
-    /// After a paging, the previous 5G-GUTI of a UE stays valid until the UE uses the new one, and
-    /// not only until it confirms it. The UE is paged by both.
-    pub keep_old_guti: bool,
 }
 
 /// A GUAMI (TS 23.003, 2.10.1).

@@ -375,36 +375,80 @@ async fn a_new_5g_guti_follows_a_paging_without_a_transfer_or_a_late_answer() {
     }
 }
 
+/// The 5G-TMSIs of the PAGINGs that a gNB has.
+fn paged_tmsis(gnb: &mut mpsc::Receiver<(u16, Bytes)>) -> Vec<u32> {
+    use martlet_ngap::ie;
+    use martlet_ngap::ngap::{NGAP_PDU, UEPagingIdentity};
+    let mut tmsis = Vec::new();
+    while let Ok((_, message)) = gnb.try_recv() {
+        let pdu = NGAP_PDU::decode(&message).unwrap();
+        let identity = pdu.ie::<ie::UEPagingIdentity>().transpose().unwrap().unwrap();
+        let UEPagingIdentity::fiveG_S_TMSI(s_tmsi) = identity else { panic!("no 5G-S-TMSI") };
+        tmsis.push(u32::from_be_bytes(s_tmsi.five_g_tmsi.0));
+    }
+    tmsis
+}
+
+/// Pages an idle UE for data, lets it answer and confirm its new 5G-GUTI, and releases it.
+async fn page_and_confirm(core: &Core, ue_1: &Ue) {
+    use martlet_ran::{UeEvent, ue::Event};
+    core.smf.downlink_data(SUPI, 1).await.unwrap();
+    ue_1.wait_for_paging().await.unwrap();
+    let mut events = ue_1.subscribe().await.unwrap();
+    ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
+    let updated = async {
+        let is_update =
+            |event: UeEvent| matches!(event, UeEvent::Nas(Event::ConfigurationUpdated { .. }));
+        while !is_update(events.recv().await.unwrap()) {}
+    };
+    tokio::time::timeout(Duration::from_secs(30), updated).await.unwrap();
+    ue_1.release_to_idle().await.unwrap();
+    core.wait_for((1, 1, 0)).await;
+}
+
 /// As PacketRusher's UEs.
 #[tokio::test]
-async fn a_ue_that_confirms_its_new_5g_guti_may_keep_the_old_one_by_configuration() {
-    for keep_old_guti in [true, false] {
-        let core = Core::start_with(|config| config.n1.keep_old_guti = keep_old_guti).await;
+async fn a_ue_that_confirms_its_new_5g_guti_and_keeps_the_old_one_is_served() {
+    for strict in [false, true] {
+        let core = Core::start_with(|config| {
+            config.timers.t3513_ms = 300;
+            config.n1.strict = strict;
+        })
+        .await;
         let gnb = core.gnb().await;
         let mut config = manual(1);
         config.takes_new_guti = false;
         let ue_1 = idle_with_session(&core, &gnb, config).await;
         let old = ue_1.status().await.unwrap().guti.unwrap().tmsi();
-        let pagings = if keep_old_guti { 3 } else { 1 };
+        let pagings = if strict { 1 } else { 3 };
         for _ in 0..pagings {
-            core.smf.downlink_data(SUPI, 1).await.unwrap();
-            ue_1.wait_for_paging().await.unwrap();
-            let mut events = ue_1.subscribe().await.unwrap();
-            ue_1.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
-            let updated = async {
-                use martlet_ran::{UeEvent, ue::Event};
-                let is_update = |event: UeEvent| {
-                    matches!(event, UeEvent::Nas(Event::ConfigurationUpdated { .. }))
-                };
-                while !is_update(events.recv().await.unwrap()) {}
-            };
-            tokio::time::timeout(Duration::from_secs(5), updated).await.unwrap();
-            ue_1.release_to_idle().await.unwrap();
-            core.wait_for((1, 1, 0)).await;
+            page_and_confirm(&core, &ue_1).await;
         }
         assert_eq!(ue_1.status().await.unwrap().guti.unwrap().tmsi(), old);
-        assert_eq!(core.amf.tables.by_tmsi(old).is_some(), keep_old_guti);
+        assert_eq!(core.amf.tables.by_tmsi(old).is_some(), !strict);
     }
+}
+
+#[tokio::test]
+async fn a_ue_is_paged_by_its_previous_5g_guti_only_if_it_does_not_answer_the_new_one() {
+    let core = Core::start_with(|config| {
+        config.timers.t3513_ms = 1000;
+        config.timers.paging_attempts = 2;
+    })
+    .await;
+    let (gnb, mut paged) = (core.gnb().await, add_gnbs(&core, 1, 1));
+    let ue_1 = idle_with_session(&core, &gnb, manual(1)).await;
+    let tmsi = || async { ue_1.status().await.unwrap().guti.unwrap().tmsi() };
+    let first = tmsi().await;
+    page_and_confirm(&core, &ue_1).await;
+    let second = tmsi().await;
+    paged_tmsis(&mut paged[0]);
+    core.smf.downlink_data(SUPI, 1).await.unwrap();
+    core.smf.wait_for("failure 1 UE_NOT_RESPONDING").await;
+    assert_eq!(paged_tmsis(&mut paged[0]), [second, first, second]);
+    // It uses the new one.
+    ue_1.service_request_for(ServicePurpose::Signalling, &[]).await.unwrap();
+    assert!(core.amf.tables.by_tmsi(first).is_none());
 }
 
 #[tokio::test]

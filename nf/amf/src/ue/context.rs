@@ -99,10 +99,20 @@ pub(crate) struct Identity {
     pub supi: Option<Supi>,
     pub pei: Option<Pei>,
     pub guti: Option<Guti>,
-    /// The previous 5G-GUTI, valid until the UE confirms the new one.
+    /// The previous 5G-GUTI, valid until the UE confirms the new one, or uses it.
     pub old_guti: Option<Guti>,
+    /// The UE has confirmed the new 5G-GUTI. The previous one is retained until the UE uses the new
+    /// one, for UEs that confirm it and keep the previous one.
+    pub old_guti_is_retained: bool,
     /// The UE was paged by its 5G-GUTI, which everyone can hear. Another one follows the answer.
     pub was_paged: bool,
+}
+
+impl Identity {
+    /// Whether the UE has confirmed its 5G-GUTI, or has never had another one.
+    pub fn is_guti_confirmed(&self) -> bool {
+        self.old_guti.is_none() || self.old_guti_is_retained
+    }
 }
 
 /// The state of a UE's task.
@@ -338,8 +348,9 @@ impl Ue {
         self.amf.contexts.remove(self.handle.number.to_string());
     }
 
-    /// Releases the previous 5G-GUTI: the UE has confirmed the new one.
+    /// Releases the previous 5G-GUTI: the UE has confirmed or used the new one.
     pub fn release_old_guti(&mut self) {
+        self.identity.old_guti_is_retained = false;
         if let Some(old) = self.identity.old_guti.take() {
             self.amf.tables.release_tmsi(old.tmsi(), self.handle.number);
         }

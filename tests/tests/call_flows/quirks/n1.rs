@@ -1,5 +1,6 @@
 //! Quirks of UEs.
 use super::{DUE, SOON, check, with_strictness};
+use crate::connection::paging::{manual, send};
 use crate::registration::authentication::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Context, Result, bail};
 use martlet::config::Config;
@@ -13,7 +14,7 @@ use martlet_nas::{
     NasPduSessionEstablishmentRequest,
 };
 use martlet_ran::UeEvent;
-use martlet_ran::ue::Event;
+use martlet_ran::ue::{Event, ServicePurpose};
 use martlet_security::aka::{SubscriberKey, ck_ik_prime};
 use martlet_security::{Autn, Rand};
 use martlet_store::AuthenticationMethod;
@@ -24,12 +25,16 @@ fn n1_quirks_are_tolerated_unless_strict() {
     check(
         |quirk| match quirk {
             N1Quirk::UnrequestedConfigurationUpdateComplete => "amf",
+            N1Quirk::OldGutiAfterConfirmation => "amf",
             N1Quirk::EapResponseWithKdf => "ausf",
             N1Quirk::UnassignedPti => "smf",
         },
         |quirk, is_strict, core| match quirk {
             N1Quirk::UnrequestedConfigurationUpdateComplete => {
                 Box::pin(unrequested_complete(is_strict, core))
+            }
+            N1Quirk::OldGutiAfterConfirmation => {
+                Box::pin(old_guti_after_confirmation(is_strict, core))
             }
             N1Quirk::EapResponseWithKdf => Box::pin(eap_response_with_kdf(is_strict, core)),
             N1Quirk::UnassignedPti => Box::pin(unassigned_pti(is_strict, core)),
@@ -59,6 +64,33 @@ async fn unrequested_complete(is_strict: bool, core: &mut Option<TestCore>) -> R
     };
     ue.deregister().await?;
     Ok(!refused)
+}
+
+/// As PacketRusher's UEs do after a paging.
+async fn old_guti_after_confirmation(is_strict: bool, core: &mut Option<TestCore>) -> Result<bool> {
+    let core = core.insert(TestCore::start(Sbi::Local, with_strictness(is_strict)).await?);
+    let gnb = core.gnb(1).await?;
+    let mut config = manual(core.ue_config(1));
+    config.takes_new_guti = false;
+    let ue = gnb.new_ue(config)?;
+    let to = core.register_with_session(&ue).await?;
+    let (peer, from) = core.ue_with_session(&gnb, 2).await?;
+    ue.release_to_idle().await?;
+    send(&peer, from, to, 1..=1).await?;
+    ue.wait_for_paging().await?;
+    let mut events = ue.subscribe().await?;
+    ue.service_request_for(ServicePurpose::PagingResponse, &[]).await?;
+    let confirmed = async {
+        loop {
+            if let UeEvent::Nas(Event::ConfigurationUpdated { .. }) = events.recv().await? {
+                return anyhow::Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(DUE, confirmed).await.context("no new 5G-GUTI")??;
+    ue.release_to_idle().await?;
+    // SERVICE ACCEPT, or SERVICE REJECT #9.
+    Ok(ue.service_request_for(ServicePurpose::Signalling, &[]).await.is_ok())
 }
 
 /// As UERANSIM's UEs before 3.2.7: RES, MAC and AT_KDF.

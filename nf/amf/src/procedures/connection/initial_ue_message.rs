@@ -17,8 +17,9 @@ use crate::ue::{ContextTransfer, Event, InitialMessage, Reallocation, Ue, UeHand
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_event_queue::TrySendError;
+use martlet_interop::{N1Quirk, Quirk};
 use martlet_nas::inbound::{self, Inbound};
-use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
+use martlet_nas::{Guti, Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::error_indication::error_indication;
 use martlet_ngap::inbound::{Fault, UeIds};
 use martlet_ngap::ngap::*;
@@ -251,13 +252,16 @@ pub(crate) async fn run(ue: &mut Ue, message: Box<InitialMessage>) -> Option<Inb
 }
 
 /// Releases the previous 5G-GUTI of a UE whose verified request has the new one: the UE has
-/// received that, although its confirmation is lost (TS 24.501, 5.4.4.6 and 5.5.1.3.8 a).
+/// received that, also if its confirmation is lost (TS 24.501, 5.4.4.6 and 5.5.1.3.8 a). A UE that
+/// has confirmed the new one and uses the previous one does not have the new one.
 pub(crate) fn confirm_guti(ue: &mut Ue, request: &Nas5gmmMessage) {
-    let current = ue.identity.guti.map(|guti| guti.tmsi());
-    if let Identity::OfThisSet(tmsi) = identity_in(&ue.amf, request)
-        && current == Some(tmsi)
-    {
+    let Identity::OfThisSet(tmsi) = identity_in(&ue.amf, request) else { return };
+    let is_it = |guti: Option<Guti>| guti.is_some_and(|guti| guti.tmsi() == tmsi);
+    if is_it(ue.identity.guti) {
         ue.release_old_guti();
+    } else if ue.identity.old_guti_is_retained && is_it(ue.identity.old_guti) {
+        ue.identity.old_guti_is_retained = false;
+        N1Quirk::OldGutiAfterConfirmation.met("amf", ue.gnb());
     }
 }
 

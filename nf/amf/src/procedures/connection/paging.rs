@@ -89,12 +89,15 @@ pub(crate) fn fail_pending(ue: &mut Ue, cause: N1N2MessageTransferCause) {
 
 /// Sends PAGING to every gNB of the registration area that reads. Returns their number. A UE that
 /// has not confirmed its new 5G-GUTI may have the previous one, so it is paged by both (TS 24.501,
-/// 5.4.4.6 and 5.5.1.3.8 a).
+/// 5.4.4.6 and 5.5.1.3.8 a). From the second attempt on, so is one that has confirmed it and not
+/// used it yet: it may have kept the previous one.
 ///
 /// Every second attempt is on another SCTP stream than 0.
 fn page(ue: &Ue, attempt: u8) -> usize {
-    let gutis = ue.identity.old_guti.iter().chain(&ue.identity.guti);
-    gutis.map(|guti| page_by(ue, guti, attempt)).max().unwrap_or(0)
+    let identity = &ue.identity;
+    let may_have_old = attempt > 1 || !identity.old_guti_is_retained;
+    let old_guti = identity.old_guti.iter().filter(|_| may_have_old);
+    old_guti.chain(&identity.guti).map(|guti| page_by(ue, guti, attempt)).max().unwrap_or(0)
 }
 
 /// Pages the UE by a 5G-GUTI.

@@ -17,7 +17,7 @@ use std::time::Instant;
 /// listens to paging.
 pub(crate) fn assistance(ue: &Ue) -> Option<Assistance> {
     let registration = &ue.registration;
-    let is_certain = ue.identity.old_guti.is_none() && !registration.area.is_empty();
+    let is_certain = ue.identity.is_guti_confirmed() && !registration.area.is_empty();
     if !ue.amf.config.rrc_inactive || !is_certain {
         return None;
     }

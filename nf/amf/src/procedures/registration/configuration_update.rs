@@ -63,12 +63,12 @@ fn universal_time(now: &str, quarters: i8) -> Option<NasTimeZoneAndTime> {
 }
 
 /// Allocates a new 5G-GUTI after paging, since the old one was sent unprotected (TS 33.501,
-/// 6.12.3). Both stay valid until the UE confirms, or with `keep_old_guti` until it uses the new
-/// one.
+/// 6.12.3). The old one is retained until the UE uses the new one, since some UEs confirm it and
+/// keep the old one; in `strict` mode it is released when the UE confirms.
 pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
     guti_allocation::run(ue)?;
-    let keeps_old = ue.amf.config.n1.keep_old_guti;
-    send_guti(ue, keeps_old).await
+    let retains_old = !ue.amf.config.n1.strict;
+    send_guti(ue, retains_old).await
 }
 
 /// Sends the 5G-GUTI that was assigned. The previous one is released when the UE confirms.
@@ -76,7 +76,7 @@ pub(crate) async fn confirm_guti(ue: &mut Ue) -> Result<(), Stop> {
     send_guti(ue, false).await
 }
 
-async fn send_guti(ue: &mut Ue, keeps_old: bool) -> Result<(), Stop> {
+async fn send_guti(ue: &mut Ue, retains_old: bool) -> Result<(), Stop> {
     let procedure = Procedure::start("configuration_update");
     let Some(guti) = ue.identity.guti else { return Ok(()) };
     let mut command = NasConfigurationUpdateCommand::new();
@@ -86,8 +86,9 @@ async fn send_guti(ue: &mut Ue, keeps_old: bool) -> Result<(), Stop> {
     command.set_fg_guti(NasFGsMobileIdentity::from_guti(guti));
     match confirmed(ue, command).await {
         Ok(()) => {
-            if !keeps_old {
-                ue.release_old_guti();
+            match retains_old {
+                true => ue.identity.old_guti_is_retained = ue.identity.old_guti.is_some(),
+                false => ue.release_old_guti(),
             }
             procedure.succeeded();
             Ok(())

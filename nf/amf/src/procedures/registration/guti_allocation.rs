@@ -18,13 +18,12 @@ pub(crate) fn run(ue: &mut Ue) -> Result<(), Stop> {
 /// Assigns a 5G-GUTI whose 5G-TMSI was allocated.
 pub(crate) fn assign(ue: &mut Ue, guti: Guti) {
     ue.identity.was_paged = false;
-    match ue.identity.old_guti {
+    let replaced = ue.identity.guti.replace(guti);
+    if ue.identity.is_guti_confirmed() {
+        ue.release_old_guti();
+        ue.identity.old_guti = replaced;
+    } else if let Some(untaken) = replaced {
         // A 5G-GUTI that the UE never confirmed is released; the confirmed one stays.
-        Some(_) => {
-            if let Some(untaken) = ue.identity.guti.replace(guti) {
-                ue.amf.tables.release_tmsi(untaken.tmsi(), ue.handle.number);
-            }
-        }
-        None => ue.identity.old_guti = ue.identity.guti.replace(guti),
+        ue.amf.tables.release_tmsi(untaken.tmsi(), ue.handle.number);
     }
 }

@@ -67,7 +67,7 @@ fn may_move(ue: &Ue) -> bool {
     let has_own_guti = ue.identity.guti.is_some_and(|guti| ue.amf.served.allocated(&guti));
     ue.is_registered()
         && has_own_guti
-        && ue.identity.old_guti.is_none()
+        && ue.identity.is_guti_confirmed()
         && ue.security.is_some()
         && ue.registration.subscription.is_some()
         && ue.registration.due == Due::default()
