@@ -9,6 +9,7 @@ use crate::ue::{
     Ue, UeHandle,
 };
 use crate::{Amf, AmfConfig};
+use bytes::Bytes;
 use martlet_context_store::{
     ContextStore, PersistedContext, SetContexts, StoreError, StoredContexts,
 };
@@ -45,6 +46,9 @@ pub(crate) struct PersistedUe {
     /// As in the UE security capability (TS 24.501, 9.11.3.54).
     capability: Option<Vec<u8>>,
     radio_capability: Option<String>,
+    /// Encoded.
+    #[serde(default)]
+    radio_capability_for_paging: Option<String>,
     subscription: Option<Arc<Subscription>>,
     policy: Option<PersistedPolicy>,
     allowed: Vec<(u8, Option<[u8; 3]>)>,
@@ -261,8 +265,8 @@ fn ue(amf: &Arc<Amf>, number: u64, persisted: PersistedUe) -> Result<Box<Ue>, Re
     ue.identity.old_guti_is_retained = persisted.old_guti_is_retained;
     ue.security = Some(security);
     ue.capabilities.security = persisted.capability.map(NasUeSecurityCapability::new);
-    ue.capabilities.radio =
-        persisted.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
+    ue.capabilities.radio = octets(persisted.radio_capability);
+    ue.capabilities.radio_for_paging = octets(persisted.radio_capability_for_paging);
     ue.registration.subscription = persisted
         .subscription
         .map(|stored| amf.subscriptions.share(Arc::unwrap_or_clone(stored)).into());
@@ -344,8 +348,8 @@ impl PersistedUe {
         (ue.identity.supi, ue.identity.pei, ue.security) =
             (Some(self.supi), self.pei, Some(security));
         ue.capabilities.security = self.capability.map(NasUeSecurityCapability::new);
-        ue.capabilities.radio =
-            self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
+        ue.capabilities.radio = octets(self.radio_capability);
+        ue.capabilities.radio_for_paging = octets(self.radio_capability_for_paging);
         // The other AMF's SDM subscription notifies the other AMF.
         ue.registration.subscription = self.subscription.map(|stored| {
             let stored = ue.amf.subscriptions.share(Arc::unwrap_or_clone(stored));
@@ -372,8 +376,8 @@ impl PersistedUe {
         (ue.identity.supi, ue.identity.pei, ue.security) =
             (Some(self.supi), self.pei, Some(security));
         ue.capabilities.security = self.capability.map(NasUeSecurityCapability::new);
-        ue.capabilities.radio =
-            self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
+        ue.capabilities.radio = octets(self.radio_capability);
+        ue.capabilities.radio_for_paging = octets(self.radio_capability_for_paging);
         ue.registration.drx = self.drx.and_then(DrxValue::from_u8_strict);
         ue.registration.policy = self.policy.map(PersistedPolicy::policy);
         ue.registration.allowed =
@@ -413,6 +417,11 @@ impl PersistedSession {
     fn deactivated(self, number: u64) -> Session {
         Session { state: SessionState::Deactivated, ..self.session(number) }
     }
+}
+
+/// Octets of hexadecimal digits; none if they are not.
+fn octets(text: Option<String>) -> Option<Bytes> {
+    text.and_then(|text| hex::decode(text).ok()).map(Into::into)
 }
 
 /// Seconds since 1970.
@@ -514,6 +523,7 @@ impl Ue {
                 .as_ref()
                 .map(|capability| capability.value.to_vec()),
             radio_capability: None,
+            radio_capability_for_paging: None,
             subscription: self.registration.subscription.clone(),
             policy: self.registration.policy.as_ref().map(|policy| PersistedPolicy {
                 pcf: policy.pcf.clone(),
@@ -537,8 +547,10 @@ impl Ue {
             idle,
         };
         let radio = self.capabilities.radio.clone();
+        let for_paging = self.capabilities.radio_for_paging.clone();
         contexts.persist(id, move || {
             persisted.radio_capability = radio.map(hex::encode);
+            persisted.radio_capability_for_paging = for_paging.map(hex::encode);
             persisted
         });
     }

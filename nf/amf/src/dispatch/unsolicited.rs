@@ -124,7 +124,9 @@ pub(super) fn ngap(ue: &mut Ue, message: Uplink) -> Result<(), Stop> {
         message @ (Uplink::SessionNotify { .. } | Uplink::SessionModifyIndication(_)) => {
             ue.defer(ue.later(message));
         }
-        Uplink::RadioCapability(capability) => ue_radio_capability_info::run(ue, capability),
+        Uplink::RadioCapability { capability, for_paging } => {
+            ue_radio_capability_info::run(ue, capability, for_paging)
+        }
         Uplink::NotDelivered { cause, nas } => nas_non_delivery::run(ue, &cause, nas),
         Uplink::Location(location) => ue.update_location(location),
         Uplink::Nrppa { routing, message } => nrppa_transport::uplink(ue, &routing, message),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{DrxValue, Guti, NasUeSecurityCapability, Plmn, algorithms};
 use martlet_ngap::ngap::*;
-use martlet_ngap::{BitString, Error, Message, build_ngap, build_ngap_ie};
+use martlet_ngap::{BitString, Error, Message, aper, build_ngap, build_ngap_ie};
 
 /// A message, or the encoding error.
 pub(crate) type Built = Result<NGAP_PDU, Error>;
@@ -454,8 +454,13 @@ pub(crate) fn ng_reset(amf_id: u64, ran_id: Option<u32>, cause: Cause) -> Built 
     )
 }
 
-/// PAGING of a UE with this DRX cycle.
-pub(crate) fn paging(guti: &Guti, area: &[Tai], cycle: Option<DrxValue>) -> Built {
+/// PAGING of a UE with this DRX cycle and this encoded UE radio capability for paging.
+pub(crate) fn paging(
+    guti: &Guti,
+    area: &[Tai],
+    cycle: Option<DrxValue>,
+    capability: Option<&Bytes>,
+) -> Built {
     type Request<'a> = Paging<'a>;
     let s_tmsi = FiveGSTMSI::new(
         AMFSetID::new(guti.amf_set_id().into())?,
@@ -470,5 +475,11 @@ pub(crate) fn paging(guti: &Guti, area: &[Tai], cycle: Option<DrxValue>) -> Buil
         ies.push(build_ngap_ie!(Paging, PagingDRX(drx))?);
     }
     ies.push(build_ngap_ie!(Paging, TAIListForPaging(TAIListForPaging(areas)))?);
+    let capability = capability
+        .and_then(|encoded| aper::decode::<UERadioCapabilityForPaging<'_>>(encoded).ok())
+        .map(UERadioCapabilityForPaging::into_owned);
+    if let Some(capability) = capability {
+        ies.push(build_ngap_ie!(Paging, UERadioCapabilityForPaging(capability))?);
+    }
     NGAP_PDU::of_message(&Paging::new(ProtocolIEContainer(ies)), Request::CRITICALITY)
 }

@@ -7,7 +7,7 @@ pub(crate) use super::transfer_lists::{SessionInfo, SessionOutcome};
 use super::transfer_lists::{items, location, slice_of};
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
-use martlet_ngap::{Error, NgapPduKind as Kind, extract_ngap_ies};
+use martlet_ngap::{Error, NgapPduKind as Kind, aper, extract_ngap_ies};
 
 /// An NGAP message about a UE.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,8 +40,9 @@ pub(crate) enum Uplink {
     ContextNotModified(Cause),
     /// LOCATION REPORT, or LOCATION REPORTING FAILURE INDICATION, without a location.
     Location(Option<Location>),
-    /// UE RADIO CAPABILITY INFO INDICATION.
-    RadioCapability(Bytes),
+    /// UE RADIO CAPABILITY INFO INDICATION. The part for paging is an encoded
+    /// `UERadioCapabilityForPaging`.
+    RadioCapability { capability: Bytes, for_paging: Option<Bytes> },
     /// ERROR INDICATION about the UE.
     Error(Option<Cause>),
     /// UPLINK UE ASSOCIATED NRPPA TRANSPORT, for the LMF of a routing identity.
@@ -78,7 +79,7 @@ impl Uplink {
             Uplink::ContextModified => "UE CONTEXT MODIFICATION RESPONSE",
             Uplink::ContextNotModified(_) => "UE CONTEXT MODIFICATION FAILURE",
             Uplink::Location(_) => "LOCATION REPORT",
-            Uplink::RadioCapability(_) => "UE RADIO CAPABILITY INFO INDICATION",
+            Uplink::RadioCapability { .. } => "UE RADIO CAPABILITY INFO INDICATION",
             Uplink::Error(_) => "ERROR INDICATION",
             Uplink::Nrppa { .. } => "UPLINK UE ASSOCIATED NRPPA TRANSPORT",
             Uplink::HandoverRequired(_) => "HANDOVER REQUIRED",
@@ -237,9 +238,14 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         Kind::Initiating_UERadioCapabilityInfoIndication => {
             extract_ngap_ies!(pdu, UERadioCapabilityInfoIndication,
                 req capability: UERadioCapability = UERadioCapability(capability) => capability,
+                lax for_paging: UERadioCapabilityForPaging =
+                    UERadioCapabilityForPaging(for_paging) => for_paging,
             );
-            // Stored for long: copied, so that the whole message can be freed.
-            Uplink::RadioCapability(Bytes::copy_from_slice(&capability.0))
+            Uplink::RadioCapability {
+                // Stored for long: copied, so that the whole message can be freed.
+                capability: Bytes::copy_from_slice(&capability.0),
+                for_paging: for_paging.and_then(|it| aper::encode(&it).ok()).map(Bytes::from),
+            }
         }
         _ => return Ok(None),
     }))

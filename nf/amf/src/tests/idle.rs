@@ -201,6 +201,38 @@ async fn a_ue_is_paged_with_the_drx_cycle_that_it_has_negotiated() {
 }
 
 #[tokio::test]
+async fn a_ue_is_paged_with_its_radio_capability_for_paging() {
+    use martlet_ngap::ngap::{
+        NGAP_PDU, UERadioCapabilityForPaging, UERadioCapabilityForPagingOfNR,
+    };
+    use martlet_ngap::{build_ngap, ie};
+    let core = Core::start_with(|config| config.timers.t3513_ms = 60_000).await;
+    let (gnb, mut paged) = (core.gnb().await, add_gnbs(&core, 1, 1));
+    let ue_1 = core.with_session(&gnb, manual(1)).await;
+    let of_nr = UERadioCapabilityForPagingOfNR(vec![7u8; 9].into());
+    let for_paging = UERadioCapabilityForPaging::new(Some(of_nr), None, None);
+    let indication = build_ngap!(
+        InitiatingMessage,
+        UERadioCapabilityInfoIndication,
+        UERadioCapabilityInfoIndication,
+        AMF_UE_NGAP_ID(core.amf.tables.connections()[0]),
+        RAN_UE_NGAP_ID(1u32),
+        UERadioCapability(vec![7u8; 100]),
+        UERadioCapabilityForPaging(for_paging.clone()),
+    );
+    gnb.send_raw_ngap(0, indication.unwrap().encode().unwrap()).await.unwrap();
+    ue_1.release_to_idle().await.unwrap();
+    core.wait_for((1, 1, 0)).await;
+    core.smf.downlink_data(SUPI, 1).await.unwrap();
+    ue_1.wait_for_paging().await.unwrap();
+    let (_, message) = paged[0].try_recv().unwrap();
+    let paging = NGAP_PDU::decode(&message).unwrap();
+    assert_eq!(paging.check().unwrap(), []);
+    let sent = paging.ie::<ie::UERadioCapabilityForPaging>().transpose().unwrap();
+    assert_eq!(sent, Some(for_paging));
+}
+
+#[tokio::test]
 async fn a_gnb_gets_what_it_needs_to_keep_a_ue_in_rrc_inactive() {
     use martlet_nas::DrxValue;
     use martlet_ngap::NgapPduKind as Kind;

@@ -160,6 +160,9 @@ pub(crate) struct Capabilities {
     pub security: Option<NasUeSecurityCapability>,
     /// UE radio capability, for gNBs.
     pub radio: Option<Bytes>,
+    /// UE radio capability for paging, for gNBs that page the UE: an encoded
+    /// `UERadioCapabilityForPaging`.
+    pub radio_for_paging: Option<Bytes>,
 }
 
 /// What a registration has determined.

@@ -103,7 +103,8 @@ fn page(ue: &Ue, attempt: u8) -> usize {
 /// Pages the UE by a 5G-GUTI.
 fn page_by(ue: &Ue, guti: &Guti, attempt: u8) -> usize {
     let area = &ue.registration.area;
-    let paging = downlink::paging(guti, area, ue.registration.drx);
+    let capability = ue.capabilities.radio_for_paging.as_ref();
+    let paging = downlink::paging(guti, area, ue.registration.drx, capability);
     let paging = match paging.and_then(|paging| Encoded::of(&paging)) {
         Ok(paging) => paging,
         Err(error) => {

@@ -95,7 +95,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     keep_or_release(ue, initial, by_context, previous_sessions).await?;
     if has_new_radio_capability(&request, initial) {
         // The gNB asks the UE for it, and gives it to the AMF again.
-        ue.capabilities.radio = None;
+        (ue.capabilities.radio, ue.capabilities.radio_for_paging) = (None, None);
     }
 
     // Subscription, slices and policy (steps 14 to 16), beside the registration at the UDM. The UE

@@ -35,6 +35,7 @@ use std::time::{Duration, Instant};
 const NAS: &str = "nas";
 /// Content identity of the UE radio capability.
 pub(crate) const CAPABILITY: &str = "radio-capability";
+const CAPABILITY_FOR_PAGING: &str = "radio-capability-for-paging";
 /// Time for the new AMF to report the result.
 const STATUS_UPDATE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -149,16 +150,17 @@ async fn ask(
     let body = Multipart::new(body).part(NAS, content_type::NAS, nas.clone());
     let given = old.ue_context_transfer(&ue_context_id, body).await?;
     check_sm_contexts(&ue.amf, &given.json.ue_context).await?;
-    let radio = given
-        .json
-        .ue_radio_capability
-        .as_ref()
-        .and_then(|info| given.find(&info.ngap_data.content_id))
-        .cloned();
+    let part = |info: &Option<N2InfoContent>| {
+        info.as_ref().and_then(|info| given.find(&info.ngap_data.content_id)).cloned()
+    };
+    let radio = part(&given.json.ue_radio_capability);
+    let for_paging = part(&given.json.ue_radio_capability_for_paging);
     let (inbound, derived) = take(ue, given.json.ue_context, Some(&nas)).map_err(|what| {
         Problem::system_failure(format!("invalid UE context from the old AMF: {what}"))
     })?;
     ue.capabilities.radio = radio.or(ue.capabilities.radio.take());
+    let former = ue.capabilities.radio_for_paging.take();
+    ue.capabilities.radio_for_paging = for_paging.or(former);
     Ok(ReceivedContext { old: Some(old), ue_context_id, inbound, derived })
 }
 
@@ -487,10 +489,25 @@ pub(crate) fn transfer_to(
         ue.idle = Some(Idle::Unreachable(Instant::now() + STATUS_UPDATE_TIMEOUT));
     }
     tracing::info!(supi = ue.label(), derives, "UE context given to another AMF");
-    let mut answer = UeContextTransferRspData { ue_context: context, ..Default::default() };
-    let Some(radio) = ue.capabilities.radio.clone() else { return Ok(answer.into()) };
-    answer.ue_radio_capability = Some(radio_capability());
-    Ok(Multipart::new(answer).part(CAPABILITY, content_type::NGAP, radio))
+    let (radio, for_paging) =
+        (ue.capabilities.radio.clone(), ue.capabilities.radio_for_paging.clone());
+    let answer = UeContextTransferRspData {
+        ue_context: context,
+        ue_radio_capability: radio.as_ref().map(|_| radio_capability()),
+        ue_radio_capability_for_paging: for_paging.as_ref().map(|_| N2InfoContent {
+            ngap_ie_type: Some(NgapIeType::UeRadioCapabilityForPaging),
+            ngap_data: reference(CAPABILITY_FOR_PAGING),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let mut answer = Multipart::new(answer);
+    for (id, part) in [(CAPABILITY, radio), (CAPABILITY_FOR_PAGING, for_paging)] {
+        if let Some(part) = part {
+            answer = answer.part(id, content_type::NGAP, part);
+        }
+    }
+    Ok(answer)
 }
 
 /// Old AMF: handles RegistrationStatusUpdate.
