@@ -1,5 +1,5 @@
 //! The configuration of a simulated UE: USIM, identity, capabilities and NAS timers.
-use martlet_nas::DrxValue;
+use martlet_nas::{DrxValue, Guti};
 use martlet_security::Plmn;
 use martlet_security::identity::Imsi;
 use martlet_security::nas_5gs::{HomeNetworkPublicKey, RoutingIndicator};
@@ -166,6 +166,9 @@ pub struct UeConfig {
     /// Whether it takes the 5G-GUTI of CONFIGURATION UPDATE COMMAND into use; false simulates UEs
     /// that confirm it and keep the old one.
     pub takes_new_guti: bool,
+    /// A 5G-GUTI mapped from a 4G-GUTI: the UE comes from LTE with each registration. Its own is
+    /// the Additional GUTI then.
+    pub mapped_guti: Option<Guti>,
     /// Number of PDU SESSION MODIFICATION COMMANDs that are lost.
     pub modifications_lost: u8,
     /// Whether it has LPP in NAS (5GMM capability, octet 3).
@@ -229,6 +232,7 @@ impl UeConfig {
             idle: IdleBehaviour::Automatic,
             confirms_configuration: true,
             takes_new_guti: true,
+            mapped_guti: None,
             modifications_lost: 0,
             lpp: false,
             lcs_upp: false,

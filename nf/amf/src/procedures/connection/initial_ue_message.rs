@@ -123,7 +123,7 @@ fn identity(amf: &Amf, nas: &[u8]) -> Identity {
 /// The identity in a request.
 fn identity_in(amf: &Amf, message: &Nas5gmmMessage) -> Identity {
     let identity = match message {
-        Nas5gmmMessage::RegistrationRequest(request) => &request.fgs_mobile_identity,
+        Nas5gmmMessage::RegistrationRequest(request) => amf_set_takeover::native_identity(request),
         Nas5gmmMessage::DeregistrationRequestUeOriginating(request) => &request.fgs_mobile_identity,
         Nas5gmmMessage::ServiceRequest(request) => &request.fg_s_tmsi,
         _ => return Identity::Absent,

@@ -19,7 +19,9 @@ use bytes::Bytes;
 use martlet_context_store::PersistedContext;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
-use martlet_nas::{Guti, Nas5gmmMessage, Nas5gsMessage};
+use martlet_nas::{
+    Guti, Nas5gmmMessage, Nas5gsMessage, NasFGsMobileIdentity, NasRegistrationRequest,
+};
 use martlet_sbi::{Multipart, content_type};
 use martlet_sbi_api::common::RefToBinaryData;
 use martlet_sbi_api::namf_communication::{
@@ -91,6 +93,16 @@ pub(crate) fn verify(persisted: &PersistedUe, nas: &Bytes) -> Option<(Security, 
     let inbound =
         inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified)?;
     Some((security, inbound))
+}
+
+/// The identity of the UE in a registration request that an AMF has assigned: the Additional GUTI
+/// of a UE whose 5GS mobile identity is a 5G-GUTI mapped from a 4G-GUTI (TS 24.501, 5.5.1.2.2 and
+/// 5.5.1.3.2), else the 5GS mobile identity.
+pub(crate) fn native_identity(request: &NasRegistrationRequest) -> &NasFGsMobileIdentity {
+    let own = &request.fgs_mobile_identity;
+    let additional = request.additional_guti.as_ref();
+    let native = |guti: &&NasFGsMobileIdentity| own.as_guti().is_some() && guti.as_guti().is_some();
+    additional.filter(native).unwrap_or(own)
 }
 
 /// The 5G-GUTI in a service request or deregistration request.

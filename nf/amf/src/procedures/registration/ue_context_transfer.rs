@@ -60,8 +60,8 @@ pub(crate) async fn fetch(
     request: &NasRegistrationRequest,
     initial: bool,
 ) -> Option<ReceivedContext> {
-    let guti =
-        request.fgs_mobile_identity.as_guti().filter(|guti| !ue.amf.served.allocated(guti))?;
+    let guti = amf_set_takeover::native_identity(request).as_guti();
+    let guti = guti.filter(|guti| !ue.amf.served.allocated(guti))?;
     let nas = ue.initial.nas.clone()?;
     let procedure = Procedure::start("context_transfer");
     let nas_of_ue = nas.clone();

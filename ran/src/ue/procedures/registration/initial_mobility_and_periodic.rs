@@ -82,16 +82,21 @@ impl UeNas {
             7 => KeySetIdentifier::NoKey,
             ngksi => KeySetIdentifier::Native(ngksi),
         };
-        let identity = match self.guti {
+        let mapped = self.config.mapped_guti.filter(|_| self.guti.is_some());
+        let identity = match mapped.or(self.guti) {
             Some(guti) => NasFGsMobileIdentity::from_guti(guti),
             None => self.take_suci(),
         };
-        Ok(NasRegistrationRequest::new(
+        let mut request = NasRegistrationRequest::new(
             NasFGsRegistrationType::from_registration_type(kind).with_follow_on_request(true),
             NasKeySetIdentifier::from_key_set_identifier(ngksi)?,
             identity,
         )
-        .with_ue_security_capability(self.security_capability.clone()))
+        .with_ue_security_capability(self.security_capability.clone());
+        if let (Some(_), Some(native)) = (mapped, self.guti) {
+            request.set_additional_guti(NasFGsMobileIdentity::from_guti(native));
+        }
+        Ok(request)
     }
 
     fn registration_request(

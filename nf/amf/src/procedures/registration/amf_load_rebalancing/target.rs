@@ -123,7 +123,7 @@ fn guti_of(ue: &Ue, nas: &Bytes) -> Option<Guti> {
     };
     match message {
         Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) => {
-            request.fgs_mobile_identity.as_guti()
+            amf_set_takeover::native_identity(&request).as_guti()
         }
         _ => amf_set_takeover::guti_of(ue, nas),
     }
