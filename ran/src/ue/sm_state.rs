@@ -54,6 +54,9 @@ pub struct PduSessionRequest {
     pub ssc_mode: Option<SscModeValue>,
     /// Old PDU session ID: the session that this one replaces (TS 24.501, 5.4.5.2.2).
     pub replaces: Option<u8>,
+    /// Whether it requests an existing PDU session, such as one that was in LTE. `psi` names it,
+    /// also if the UE has it.
+    pub existing: bool,
 }
 
 impl Default for PduSessionRequest {
@@ -65,6 +68,7 @@ impl Default for PduSessionRequest {
             session_type: PduSessionTypeValue::Ipv4,
             ssc_mode: None,
             replaces: None,
+            existing: false,
         }
     }
 }

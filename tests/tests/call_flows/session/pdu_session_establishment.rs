@@ -28,6 +28,24 @@ fn unsubscribed_and_unknown_data_networks_are_rejected() {
     });
 }
 
+/// TS 24.501, 6.4.1.2: the request type "existing PDU session", as of a UE that comes from LTE.
+#[test]
+fn existing_session_is_established_again() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let existing = |psi| PduSessionRequest { psi: Some(psi), existing: true, ..internet() };
+        let again = ue.establish_pdu_session(existing(1)).await?;
+        ensure!(again.psi == 1 && again.ipv4.is_some(), "{again:?}");
+        reaches(&ue, 1, GATEWAY).await?;
+        // The network has no such session.
+        refused(ue.establish_pdu_session(existing(2)).await, mm::PAYLOAD_NOT_FORWARDED)?;
+        ue.deregister().await?;
+        core.until_all_released().await
+    });
+}
+
 #[test]
 fn sessions_of_several_slices_and_data_networks_are_separate() {
     in_namespace(|| async {

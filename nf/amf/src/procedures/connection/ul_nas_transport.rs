@@ -70,6 +70,11 @@ async fn not_forwarded(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), 
         .await
 }
 
+/// Whether a 5GSM message is PDU SESSION ESTABLISHMENT REQUEST (9.7).
+fn is_establishment(message: &[u8]) -> bool {
+    message.get(3) == Some(&0xc1)
+}
+
 /// Forwards a 5GSM message to its SMF.
 async fn session(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> {
     let Some(psi) = transport
@@ -84,11 +89,18 @@ async fn session(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> 
     };
     let message = Bytes::copy_from_slice(&transport.payload_container.value);
     let kind = transport.request_type.as_ref().and_then(|kind| kind.request_type());
-    let initial = matches!(kind, Some(RequestTypeValue::InitialRequest));
-    if ue.sessions.contains_key(&psi) && !initial {
+    let is_known = ue.sessions.contains_key(&psi);
+    let is_new = match kind {
+        Some(RequestTypeValue::InitialRequest) => true,
+        // The UE brings a session from another access or from LTE. A known one is of this access,
+        // the only one: it is established again, as for an initial request (5.4.5.2.5 a 2).
+        Some(RequestTypeValue::ExistingPduSession) => is_known && is_establishment(&message),
+        _ => false,
+    };
+    if is_known && !is_new {
         return pdu_session_update::run(ue, psi, message).await;
     }
-    if !initial {
+    if !is_new {
         if let Some(suppressed) = martlet_log_limit::line("unknown_session", ue.label()) {
             tracing::info!(
                 supi = ue.label(),

@@ -39,7 +39,7 @@ impl UeNas {
         }
         let free = |psi: &u8| self.sessions.get(usize::from(*psi)).is_some_and(|s| s.is_none());
         let psi = match request.psi {
-            Some(psi) if (1..=15).contains(&psi) && free(&psi) => psi,
+            Some(psi) if (1..=15).contains(&psi) && (request.existing || free(&psi)) => psi,
             Some(psi) => return Err(NasRefused::SessionIdentity(psi)),
             None => (1..=15).find(free).ok_or(NasRefused::SessionIdentity(0))?,
         };
@@ -181,8 +181,12 @@ fn establishment_request(
     if let Some(mode) = request.ssc_mode {
         establishment.set_ssc_mode(NasSscMode::from_mode(mode));
     }
+    let kind = match request.existing {
+        true => RequestTypeValue::ExistingPduSession,
+        false => RequestTypeValue::InitialRequest,
+    };
     let mut transport = ul_nas_transport(&Nas5gsMessage::new_5gsm(establishment, psi, pti), psi)?
-        .with_request_type(NasRequestType::from_request_type(RequestTypeValue::InitialRequest));
+        .with_request_type(NasRequestType::from_request_type(kind));
     if let Some(slice) = request.slice {
         transport.set_s_nssai(NasSNssai::from_sst_sd(slice.sst, slice.sd));
     }
