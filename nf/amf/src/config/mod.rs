@@ -110,7 +110,8 @@ pub struct TaiConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct SecurityConfig {
     /// Integrity algorithms in order of preference. `NIA0` is null integrity, used only for
-    /// emergency registrations of UEs that support nothing else.
+    /// emergency registrations of UEs that support nothing else. Without it, emergency
+    /// registrations are rejected.
     pub integrity: Vec<IntegrityName>,
     /// Ciphering algorithms in order of preference. `NEA0` is null ciphering.
     pub ciphering: Vec<CipheringName>,

@@ -76,6 +76,32 @@ async fn an_emergency_registration_without_usim_is_rejected_at_once() {
 }
 
 #[tokio::test]
+async fn an_emergency_registration_of_a_subscriber_is_rejected_unless_nia0_is_configured() {
+    use crate::config::IntegrityName::{NIA0, NIA2};
+    use martlet_ran::ue::RegistrationType::EmergencyRegistration;
+    for with_nia0 in [false, true] {
+        let core = Core::start_with(|config| {
+            config.security.integrity = if with_nia0 { vec![NIA2, NIA0] } else { vec![NIA2] };
+        })
+        .await;
+        let gnb = core.gnb().await;
+        let ue_1 = gnb.new_ue(ue(1)).unwrap();
+        // By SUCI, then by the 5G-GUTI of a verified context.
+        for _ in 0..2 {
+            match ue_1.register_as(EmergencyRegistration).await {
+                Ok(registered) => {
+                    let nia = registered.algorithms.map(|(_, nia)| nia);
+                    assert_eq!((nia, with_nia0), (Some(2), true));
+                }
+                Err(rejected) => assert_eq!((rejected.cause(), with_nia0), (Some(111), false)),
+            }
+            ue_1.register().await.unwrap();
+            ue_1.deregister().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_usim_that_is_ahead_is_resynchronised() {
     let core = Core::start().await;
     let gnb = core.gnb().await;

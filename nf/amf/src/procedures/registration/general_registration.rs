@@ -28,8 +28,8 @@ use crate::ue::{Reallocation, Reject, Session, Stop, Ue, count};
 use martlet_nas::identifiers::Slice;
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
-    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause,
-    NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
+    GmmCause, IntegrityAlgorithm, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasCount,
+    NasFGmmCause, NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
@@ -162,6 +162,7 @@ struct Verified {
 async fn verify_request(ue: &mut Ue, mut inbound: Inbound) -> Result<Verified, Stop> {
     let mut request = read(&inbound)?;
     check_area(ue)?;
+    check_emergency(ue, &request)?;
     if let Some(capability) = &request.ue_security_capability {
         ue.capabilities.security = Some(capability.clone());
     }
@@ -206,7 +207,8 @@ async fn verify_request(ue: &mut Ue, mut inbound: Inbound) -> Result<Verified, S
             request = whole;
         }
     }
-    if let Err(stop) = check_limit(ue) {
+    // The type in the complete request is what the UE wants.
+    if let Err(stop) = check_emergency(ue, &request).and_then(|()| check_limit(ue)) {
         if let Some(taken) = &taken {
             taken.reject(ue).await;
         }
@@ -355,8 +357,7 @@ async fn verify(
     inbound: &Inbound,
     reading: &mut Option<Reading>,
 ) -> Result<security_mode_control::Complete, Stop> {
-    let emergency = request.fgs_registration_type.registration_type()
-        == Some(RegistrationType::EmergencyRegistration);
+    let emergency = is_emergency(request);
     let repeat = !inbound.is_verified();
     if let Some((k_amf, ngksi)) = derived {
         let keys = authentication::Keys { k_amf, ngksi, eap_success: None, derived: true };
@@ -383,6 +384,12 @@ pub(crate) fn read(inbound: &Inbound) -> Result<NasRegistrationRequest, Stop> {
     }
 }
 
+/// Whether the UE registers for emergency services.
+fn is_emergency(request: &NasRegistrationRequest) -> bool {
+    request.fgs_registration_type.registration_type()
+        == Some(RegistrationType::EmergencyRegistration)
+}
+
 /// Whether the UE registers because T3512 has expired.
 fn is_periodic(request: &NasRegistrationRequest) -> bool {
     request.fgs_registration_type.registration_type()
@@ -404,6 +411,19 @@ fn is_initial(request: &NasRegistrationRequest) -> bool {
 /// that the capability changed (NG-RAN-RCU, TS 24.501, 9.11.3.9A; TS 23.501, 5.4.4.1).
 fn has_new_radio_capability(request: &NasRegistrationRequest, initial: bool) -> bool {
     initial || request.fgs_update_type.as_ref().is_some_and(|update| update.ng_ran_rcu())
+}
+
+/// Rejects emergency registrations: there are no emergency services, and the UE is to look for them
+/// in another network (5.5.1.2.6). With NIA0, which is configured for them alone, they are accepted
+/// as registrations for normal services.
+fn check_emergency(ue: &Ue, request: &NasRegistrationRequest) -> Result<(), Stop> {
+    if !is_emergency(request) || ue.amf.served.integrity.contains(&IntegrityAlgorithm::NIA0) {
+        return Ok(());
+    }
+    Err(Stop::reject(match identification::is_pei(&request.fgs_mobile_identity) {
+        true => GmmCause::PeiNotAccepted,
+        false => GmmCause::ProtocolErrorUnspecified,
+    }))
 }
 
 /// Checks that the AMF serves the UE's PLMN and tracking area.

@@ -49,7 +49,8 @@ pub(crate) async fn ask(ue: &mut Ue) -> Result<(), Stop> {
     }
 }
 
-fn is_pei(identity: &NasFGsMobileIdentity) -> bool {
+/// Whether an identity is the equipment's.
+pub(crate) fn is_pei(identity: &NasFGsMobileIdentity) -> bool {
     let kind = identity.identity_type();
     matches!(kind, Some(MobileIdentityType::Imei | MobileIdentityType::Imeisv))
 }
