@@ -275,6 +275,8 @@ async fn services_by_frames(datapath: DatapathChoice) -> Result<()> {
         frame(&mac, [0x86, 0xdd], six(CORE6)?),
         // With a VLAN tag.
         frame(&mac, [0x81, 0], [vec![0, 0, 8, 0], packet(machine)].concat()),
+        // With two priority tags, which the kernel removes.
+        frame(&mac, [0x81, 0], [vec![0, 0, 0x81, 0, 0, 0, 8, 0], packet(machine)].concat()),
     ];
     let before = drops(&core, "n6_isolation");
     for frame in &frames {

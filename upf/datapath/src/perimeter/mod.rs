@@ -38,6 +38,9 @@ const DNS: u16 = 53;
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_ARP: u16 = 0x0806;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// Tags of customers (IEEE 802.1Q) and of services (IEEE 802.1ad).
+const ETHERTYPE_C_TAG: u16 = 0x8100;
+const ETHERTYPE_S_TAG: u16 = 0x88a8;
 
 /// A service that UEs may reach wherever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -362,6 +365,9 @@ impl Perimeter {
                 Some(target) => target,
                 None => return false,
             },
+            // More tags than are read here: Linux removes any number of them that have the VLAN
+            // identifier 0, and takes the packet behind them.
+            ETHERTYPE_C_TAG | ETHERTYPE_S_TAG => return false,
             _ => return true,
         };
         let class = self.class(destination);

@@ -204,3 +204,31 @@ fn frames_do_not_reach_the_machine() {
     assert!(permits(&arp([10, 98, 0, 2])) && permits(&arp([10, 45, 0, 1])));
     assert!(!permits(&arp([10, 98, 0, 1])) && !permits(&frame(ETHERTYPE_ARP, &[0; 20])));
 }
+
+/// Linux removes all tags with the VLAN identifier 0, and takes the packet.
+#[test]
+fn attack_a_packet_behind_several_tags_reaches_the_machine() {
+    let perimeter = perimeter();
+    let (from, to) = (Ipv4Addr::new(10, 45, 0, 2), Ipv4Addr::new(10, 98, 0, 1));
+    let packet = udp_packet((from, 4000), (to, 4000), b"x");
+    let permits = |tags: &[u16]| {
+        let tags = tags.iter().flat_map(|tag| [tag.to_be_bytes(), [0, 0]].concat());
+        let tags: Vec<u8> = tags.collect();
+        let frame = [&[2; 12][..], &tags, &ETHERTYPE_IPV4.to_be_bytes(), &packet].concat();
+        perimeter.permits_frame(&Flow::of_frame(&frame).expect("a frame"), &frame)
+    };
+    let (customer, service) = (ETHERTYPE_C_TAG, ETHERTYPE_S_TAG);
+    for tags in [
+        &[][..],
+        &[customer],
+        &[service],
+        &[service, customer],
+        &[customer; 2],
+        &[customer; 5],
+        &[service; 2],
+        &[customer, service],
+        &[service, customer, customer],
+    ] {
+        assert!(!permits(tags), "{tags:04x?}");
+    }
+}
