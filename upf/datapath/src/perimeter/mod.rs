@@ -374,7 +374,7 @@ impl Perimeter {
         class & DENIED == 0
             || class & LINK != 0
             || header.ethertype == ETHERTYPE_ARP && class & GATEWAY != 0
-            || self.is_exception(class, flow, false)
+            || self.is_exception(class, flow, has_options(packet_in(frame)))
     }
 
     fn class(&self, destination: IpAddr) -> u8 {
@@ -412,10 +412,15 @@ fn has_options(packet: &[u8]) -> bool {
     packet.first().is_some_and(|first| first >> 4 == 4 && first & 0x0f > 5)
 }
 
-/// The target address of an ARP message, in a frame with up to two tags.
+/// What a frame carries behind its header, which has up to two tags.
+fn packet_in(frame: &[u8]) -> &[u8] {
+    let begin = martlet_upf_rules::EthernetHeader::of(frame).map(|(_, at)| at);
+    begin.and_then(|at| frame.get(at..)).unwrap_or_default()
+}
+
+/// The target address of an ARP message.
 fn arp_target(frame: &[u8]) -> Option<IpAddr> {
-    let (_, at) = martlet_upf_rules::EthernetHeader::of(frame)?;
-    let target = frame.get(at + 24..at + 28)?;
+    let target = packet_in(frame).get(24..28)?;
     Some(IpAddr::V4(<[u8; 4]>::try_from(target).ok()?.into()))
 }
 

@@ -232,3 +232,22 @@ fn attack_a_packet_behind_several_tags_reaches_the_machine() {
         assert!(!permits(tags), "{tags:04x?}");
     }
 }
+
+/// The option of a source route names the next destination.
+#[test]
+fn attack_a_source_route_in_a_frame_leads_past_the_gateway() {
+    let perimeter = perimeter();
+    let (from, gateway) = (Ipv4Addr::new(10, 45, 0, 2), Ipv4Addr::new(10, 45, 0, 1));
+    let plain = udp_packet((from, 4000), (gateway, 53), b"x");
+    let permits = |packet: &[u8]| {
+        let frame = [&[2; 12][..], &ETHERTYPE_IPV4.to_be_bytes(), packet].concat();
+        perimeter.permits_frame(&Flow::of_frame(&frame).expect("a frame"), &frame)
+    };
+    assert!(permits(&plain), "the gateway answers DNS");
+    let mut routed = plain;
+    // To 192.168.7.10, and the end of the options.
+    routed.splice(20..20, [131, 7, 4, 192, 168, 7, 10, 0]);
+    (routed[0], routed[3]) = (0x47, routed[3] + 8);
+    assert_eq!(Flow::of(&routed).expect("a packet").ports, Some((4000, 53)));
+    assert!(!permits(&routed));
+}
