@@ -391,8 +391,10 @@ impl Perimeter {
             return false;
         }
         let icmp = matches!(flow.protocol, ICMP | ICMPV6);
-        // Later fragments have no ports. Without the first one they are not reassembled.
-        let at_port = |port: u16| flow.ports.is_none_or(|(_, to)| to == port);
+        // Later fragments have no ports. Without the first one they are not reassembled. The ports
+        // of a first one may be in the second, and are unknown then.
+        let is_later = flow.fragment.is_some_and(|fragment| !fragment.first);
+        let at_port = |port: u16| flow.ports.map_or(is_later, |(_, to)| to == port);
         let dns = matches!(flow.protocol, TCP | UDP) && at_port(DNS);
         class & GATEWAY != 0 && (icmp || dns)
             || self.services.iter().any(|service| {

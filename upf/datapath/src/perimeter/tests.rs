@@ -251,3 +251,23 @@ fn attack_a_source_route_in_a_frame_leads_past_the_gateway() {
     assert_eq!(Flow::of(&routed).expect("a packet").ports, Some((4000, 53)));
     assert!(!permits(&routed));
 }
+
+/// The first fragment ends with extension headers, and the second one has the ports.
+#[test]
+fn attack_a_first_fragment_without_ports_reaches_other_ports_of_the_gateway() {
+    let perimeter = perimeter();
+    let permits = |packet: &[u8]| perimeter.permits(&Flow::of(packet).expect("a packet"), packet);
+    let fragment = |rest: &[u8]| {
+        let mut packet = packet6("fd45::1", 44);
+        packet.truncate(40);
+        packet.extend(rest);
+        packet[5] = rest.len() as u8;
+        packet
+    };
+    // Fragment header, and destination options that are filled.
+    let first = |next: u8| fragment(&[60, 0, 0, 1, 0, 0, 0, 7, next, 0, 1, 4, 0, 0, 0, 0]);
+    assert!(!permits(&first(UDP)) && !permits(&first(TCP)));
+    assert!(permits(&first(ICMPV6)), "it has no ports");
+    let later = fragment(&[UDP, 0, 0, 8, 0, 0, 0, 7, 0x10, 0, 0x23, 0xa7, 0, 8, 0, 0]);
+    assert!(permits(&later), "it is nothing without the first one");
+}
