@@ -1,10 +1,18 @@
 //! The tasks of a listener's connections. At their limit, a client without credentials cannot keep
 //! others out: its own connection ends for a new one.
 use std::cmp::Reverse;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::{AbortHandle, JoinSet};
+
+/// What a client cannot vary of its address: an IPv4 address, or the /64 prefix of an IPv6 one.
+pub fn origin(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
 
 /// Whether the client of a connection is admitted: it has shown credentials.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +31,7 @@ impl Admission {
 
 /// An open connection.
 struct Open {
+    /// See [`origin`].
     peer: Option<IpAddr>,
     admission: Admission,
     task: AbortHandle,
@@ -47,7 +56,8 @@ impl Connections {
     }
 
     /// Whether there is room for another connection. At the limit one of a client that is not
-    /// admitted ends for it: the oldest of the address with the most of them.
+    /// admitted ends for it: the oldest of the address with the most of them. IPv6 addresses of a
+    /// /64 prefix count as one.
     pub fn make_room(&mut self) -> bool {
         self.open.retain(|open| !open.task.is_finished());
         if self.open.len() < self.max {
@@ -70,6 +80,7 @@ impl Connections {
         serve: impl Future<Output = ()> + Send + 'static,
     ) {
         let task = self.tasks.spawn(serve);
+        let peer = peer.map(origin);
         self.open.push(Open { peer, admission, task });
     }
 }
@@ -113,6 +124,22 @@ mod tests {
         while connections.tasks.len() > MAX {
             assert!(connections.join_next().await.is_some());
         }
+    }
+
+    /// Each connection from another address of the prefix.
+    #[tokio::test]
+    async fn attack_addresses_of_one_prefix_hold_all_connections() {
+        let mut connections = Connections::new(MAX);
+        assert!(add(&mut connections, 1, false) && add(&mut connections, 1, false));
+        for last in 0..2 * MAX as u128 {
+            let address = Ipv6Addr::from_bits(0x2001_0db8 << 96 | last);
+            assert!(connections.make_room());
+            let pending = std::future::pending();
+            connections.spawn(Some(address.into()), Admission::default(), pending);
+        }
+        assert_eq!(of(&connections, 1), 2, "two of another client");
+        assert_eq!(origin("2001:db8::1:2:3:4".parse().unwrap()).to_string(), "2001:db8::");
+        assert_eq!(origin("::ffff:192.0.2.7".parse().unwrap()).to_string(), "192.0.2.7");
     }
 
     #[tokio::test]
