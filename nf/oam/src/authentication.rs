@@ -10,6 +10,7 @@ use crate::completion::to_its_end;
 use crate::problem::Failure;
 use crate::resource_path::resource;
 use crate::state::Oam;
+use crate::throttle::at;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -210,7 +211,7 @@ async fn check(oam: &Arc<Oam>, request: &mut Request) -> Result<(), Failure> {
     let peer = peer.ok_or_else(|| Failure::unauthenticated("the request names no caller"))?;
     check_site(request.headers(), peer, &oam.hosts)?;
     if let Peer::Tcp { address, .. } = peer {
-        oam.throttle.admit(&address.ip().to_string(), Instant::now()).map_err(|seconds| {
+        oam.throttle.admit(&at(address.ip()), Instant::now()).map_err(|seconds| {
             Failure::too_many("this address sends too many requests", seconds)
         })?;
     }

@@ -1,11 +1,19 @@
 //! Rate limits of callers, and the lockout after failed sign-ins. Memory is bounded.
+use martlet_tasks::connections::origin;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Callers that are remembered. Beyond them the longest idle ones are forgotten, those that are
 /// locked out last.
 const MAX_CALLERS: usize = 4096;
+
+/// The name of the callers at an address. Those of an IPv6 prefix have one, since each of them may
+/// have all its addresses.
+pub fn at(address: IpAddr) -> String {
+    format!("address {}", origin(address))
+}
 
 /// Tokens of a caller, and its failed sign-ins.
 #[derive(Debug, Clone)]
@@ -132,6 +140,20 @@ mod tests {
         throttle.failed("a", now);
         throttle.succeeded("a", now);
         assert!(throttle.may_sign_in("a", now).is_ok());
+    }
+
+    #[test]
+    fn attack_addresses_of_one_prefix_guess_passwords() {
+        let throttle = Throttle::new(60, 3, Duration::from_secs(60));
+        let now = Instant::now();
+        let address = |text: &str| at(text.parse().unwrap());
+        for own in ["2001:db8::1", "2001:db8::2", "2001:db8:0:0:1::3"] {
+            assert!(throttle.may_sign_in(&address(own), now).is_ok());
+            throttle.failed(&address(own), now);
+        }
+        assert!(throttle.may_sign_in(&address("2001:db8::4"), now).is_err());
+        assert!(throttle.may_sign_in(&address("2001:db8:0:1::1"), now).is_ok());
+        assert_ne!(address("192.0.2.1"), address("192.0.2.2"));
     }
 
     #[test]

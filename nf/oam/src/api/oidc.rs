@@ -6,6 +6,7 @@ use crate::oidc::{Answer, LIFETIME, Provider};
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
+use crate::throttle::at;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -133,7 +134,7 @@ pub async fn callback(
 ) -> Result<Response, Failure> {
     let (address, is_secure) = browser(peer)?;
     let provider = provider(&oam)?;
-    let (now, place) = (Instant::now(), format!("address {}", address.ip()));
+    let (now, place) = (Instant::now(), at(address.ip()));
     oam.throttle
         .may_sign_in(&place, now)
         .map_err(|seconds| Failure::too_many("signing in failed too often", seconds))?;

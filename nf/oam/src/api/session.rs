@@ -4,6 +4,7 @@ use crate::caller::{Caller, Peer, Via};
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
+use crate::throttle::at;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -83,7 +84,7 @@ pub async fn sign_in(
     }
     let Credentials { user: name, password } = credentials;
     accounts::check_name(&name)?;
-    let places = [format!("address {}", address.ip()), format!("user {name}")];
+    let places = [at(address.ip()), format!("user {name}")];
     check_lockout(&oam, &places)?;
     let turn = oam.turn_to_hash().await;
     // The sign-ins that had their turn meanwhile may have failed.
