@@ -102,17 +102,22 @@ impl Throttle {
         })
     }
 
-    /// Counts a failed sign-in.
+    /// Counts a failed sign-in. Those before a time as long as a lockout count no more.
     pub fn failed(&self, name: &str, now: Instant) {
         self.with(name, now, |caller| {
+            if now.saturating_duration_since(caller.failed_at) >= self.lockout {
+                caller.failures = 0;
+            }
             caller.failures = caller.failures.saturating_add(1);
             caller.failed_at = now;
         });
     }
 
-    /// Forgets the failed sign-ins.
-    pub fn succeeded(&self, name: &str, now: Instant) {
-        self.with(name, now, |caller| caller.failures = 0);
+    /// Forgets the failed sign-ins of a user, and these at its address. Those of other users stay
+    /// there: with an account of its own, a caller would guess the passwords of others without end.
+    pub fn succeeded(&self, user: &str, address: &str, now: Instant) {
+        let own = self.with(user, now, |caller| std::mem::take(&mut caller.failures));
+        self.with(address, now, |caller| caller.failures = caller.failures.saturating_sub(own));
     }
 }
 
@@ -138,8 +143,33 @@ mod tests {
         assert!(throttle.may_sign_in("a", now).is_err());
         assert!(throttle.may_sign_in("a", now + Duration::from_secs(61)).is_ok());
         throttle.failed("a", now);
-        throttle.succeeded("a", now);
+        throttle.succeeded("a", "address", now);
         assert!(throttle.may_sign_in("a", now).is_ok());
+    }
+
+    #[test]
+    fn attack_an_own_account_clears_guesses_at_others() {
+        let throttle = Throttle::new(60, 3, Duration::from_secs(60));
+        let now = Instant::now();
+        let fail = |user: &str| {
+            throttle.failed(user, now);
+            throttle.failed("address", now);
+        };
+        fail("alice");
+        fail("mallory");
+        throttle.succeeded("mallory", "address", now);
+        fail("bob");
+        assert!(throttle.may_sign_in("address", now).is_ok());
+        throttle.succeeded("mallory", "address", now);
+        fail("carol");
+        assert!(throttle.may_sign_in("address", now).is_err());
+        assert!(throttle.may_sign_in("mallory", now).is_ok());
+        // Users who mistype now and then are not locked out.
+        for minutes in 1..10 {
+            let later = now + Duration::from_secs(60 * minutes);
+            throttle.failed("dave", later);
+            assert!(throttle.may_sign_in("dave", later).is_ok());
+        }
     }
 
     #[test]

@@ -135,6 +135,7 @@ pub async fn callback(
     let (address, is_secure) = browser(peer)?;
     let provider = provider(&oam)?;
     let (now, place) = (Instant::now(), at(address.ip()));
+    let of_provider = format!("provider {place}");
     oam.throttle
         .may_sign_in(&place, now)
         .map_err(|seconds| Failure::too_many("signing in failed too often", seconds))?;
@@ -146,6 +147,7 @@ pub async fn callback(
         Err(error) => {
             if error.is_of_the_caller() {
                 oam.throttle.failed(&place, now);
+                oam.throttle.failed(&of_provider, now);
             }
             if let Some(suppressed) = martlet_log_limit::line("oam_oidc", address.ip()) {
                 let issuer = provider.issuer();
@@ -155,7 +157,7 @@ pub async fn callback(
             return Err(error.into());
         }
     };
-    oam.throttle.succeeded(&place, now);
+    oam.throttle.succeeded(&of_provider, &place, now);
     let mut response = begin_external(&oam, peer, user).await?;
     let secure = if is_secure { "; Secure" } else { "" };
     let name = peer.sign_in_cookie();

@@ -108,7 +108,8 @@ pub async fn sign_in(
         }
         return Err(Failure::unauthenticated("the name or the password is wrong"));
     };
-    places.iter().for_each(|place| oam.throttle.succeeded(place, now));
+    let [address, name] = &places;
+    oam.throttle.succeeded(name, address, now);
     drop(turn);
     begin(&oam, peer, Session::of_local(&user.name)?, user.role, user.must_change).await
 }
@@ -235,7 +236,8 @@ pub async fn change_password(
     let Via::Session { id, external_name: None, .. } = &caller.via else {
         return Err(Failure::conflict("only a session of a local user can change its password"));
     };
-    let place = format!("user {}", caller.name);
+    // Not that of sign-ins: the next one would clear as many failures at its address.
+    let place = format!("password of {}", caller.name);
     // The role that the user has meanwhile stays, and guesses have their turns.
     let _alone = oam.compared.lock().await;
     let now = Instant::now();
