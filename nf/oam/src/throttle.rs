@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Callers that are remembered. Beyond them the longest idle ones are forgotten, those that are
-/// locked out last.
+/// Callers that are remembered. Beyond them the longest idle ones are forgotten: first those
+/// without failed sign-ins, and those that are locked out last.
 const MAX_CALLERS: usize = 4096;
 
 /// The name of the callers at an address. Those of an IPv6 prefix have one, since each of them may
@@ -48,9 +48,10 @@ impl Throttle {
     fn with<T>(&self, name: &str, now: Instant, then: impl FnOnce(&mut Caller) -> T) -> T {
         let mut callers = self.callers();
         if callers.len() >= MAX_CALLERS && !callers.contains_key(name) {
-            let idle = callers
-                .iter()
-                .min_by_key(|(_, caller)| (self.lockout_of(caller, now).is_some(), caller.used));
+            let idle = callers.iter().min_by_key(|(_, caller)| {
+                let has_failed = self.has_failed_lately(caller, now);
+                (self.lockout_of(caller, now).is_some(), has_failed, caller.used)
+            });
             if let Some(idle) = idle.map(|(name, _)| name.clone()) {
                 callers.remove(&idle);
             }
@@ -73,6 +74,11 @@ impl Throttle {
         }
         let elapsed = now.saturating_duration_since(caller.failed_at);
         self.lockout.checked_sub(elapsed).filter(|rest| !rest.is_zero())
+    }
+
+    /// Whether failed sign-ins of a caller still count.
+    fn has_failed_lately(&self, caller: &Caller, now: Instant) -> bool {
+        caller.failures > 0 && now.saturating_duration_since(caller.failed_at) < self.lockout
     }
 
     /// Takes a request. An error is the number of seconds until the next one is admitted.
@@ -105,7 +111,7 @@ impl Throttle {
     /// Counts a failed sign-in. Those before a time as long as a lockout count no more.
     pub fn failed(&self, name: &str, now: Instant) {
         self.with(name, now, |caller| {
-            if now.saturating_duration_since(caller.failed_at) >= self.lockout {
+            if !self.has_failed_lately(caller, now) {
                 caller.failures = 0;
             }
             caller.failures = caller.failures.saturating_add(1);
@@ -201,6 +207,19 @@ mod tests {
             throttle.may_sign_in(&format!("b{n}"), after).unwrap();
         }
         assert!(!throttle.callers().contains_key("a"));
+    }
+
+    #[test]
+    fn attack_requests_of_many_addresses_clear_guesses() {
+        let throttle = Throttle::new(60, 3, Duration::from_secs(60));
+        let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(1));
+        (0..2).for_each(|_| throttle.failed("user alice", now));
+        for n in 0..MAX_CALLERS {
+            throttle.admit(&n.to_string(), later).unwrap();
+        }
+        throttle.failed("user alice", later);
+        assert!(throttle.may_sign_in("user alice", later).is_err());
+        assert_eq!(throttle.callers().len(), MAX_CALLERS);
     }
 
     #[test]
