@@ -7,6 +7,7 @@ use crate::procedures::positioning::nrppa_transport;
 use crate::procedures::registration::{amf_set_takeover, ue_context_transfer};
 use crate::ue::{Event, Transfer, UeHandle};
 use martlet_nas::Guti;
+use martlet_nf::peer_certificate;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::*;
@@ -57,6 +58,7 @@ impl AmfCommunication for Amf {
         ue_context_id: &str,
         body: Multipart<N1N2MessageTransferReqData>,
     ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
+        n1_n2_message_transfer::check_sender(&body.json, peer_certificate().as_deref())?;
         let ue = self.find_in_set(ue_context_id).await?;
         if let Some(uri) = &body.json.n1n2_failure_txf_notif_uri {
             self.context.check_callback(uri).await?;

@@ -288,6 +288,38 @@ fn attack_certificate_holder_gets_positions_and_ends_sessions_of_others() {
     });
 }
 
+/// An LMF may send positioning messages, and neither releases nor moves sessions with them.
+#[test]
+fn attack_certificate_holder_sends_messages_of_sessions_to_the_gnb() {
+    in_namespace(|| async {
+        let folder = Folder::new("transfers")?;
+        let core = secured_core(&folder.0).await?;
+        let gnb = core.gnb(1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let lmf = folder.holder("lmf")?;
+        let profile = profile_of(&lmf.1, NfType::Lmf)?;
+        let registered = lmf.management()?.register_nf_instance(&lmf.1, profile).await;
+        registered.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        let token = lmf.token(wanted(&lmf.1, NfType::Lmf, "AMF", "namf-comm")).await?;
+        let token = token.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        let at = "https://127.0.0.17:7777";
+        let path = "/namf-comm/v1/ue-contexts/imsi-001010000000001/n1-n2-messages";
+        for (class, kind) in [("SM", "PDU_RES_REL_CMD"), ("NRPPa", "PDU_RES_SETUP_REQ")] {
+            let content = json!({"ngapIeType": kind, "ngapData": {"contentId": "n2"}});
+            let information = json!({"pduSessionId": 1, "n2InfoContent": content});
+            let container = json!({"n2InformationClass": class, "smInfo": information});
+            let body = json!({"pduSessionId": 1, "n2InfoContainer": container});
+            let post = http::Method::POST;
+            let answer = lmf.ask(post, at, path, Some(&token), Some(body)).await?;
+            let body = answer.body.to_encoded().ok().flatten().map(|it| it.bytes);
+            let body = body.unwrap_or_default();
+            let is_refused = String::from_utf8_lossy(&body).contains("sends such a message");
+            ensure!(answer.status == 403 && is_refused, "{class}: {answer:?}");
+        }
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
 #[test]
 fn attack_certificate_holder_replaces_the_udm() {
     certificate_holder_replaces_the_udm(Sbi::Http, "replaced");

@@ -16,11 +16,51 @@ use crate::procedures::session::{
 use crate::ue::tables::Summary;
 use crate::ue::{Event, SessionState, Stop, Transfer, TransferAnswer, Ue, Work};
 use bytes::Bytes;
+use martlet_nf::PeerCertificate;
 use martlet_sbi::{ApiRoot, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
     N1MessageClass, N1N2MessageTransferCause, N1N2MessageTransferReqData,
     N1N2MessageTransferRspData, N2InfoContainer, N2InformationClass, NgapIeType,
 };
+use martlet_sbi_api::nnrf_nfmanagement::NfType;
+
+/// The functions that send such a transfer. Another AMF sends on what has waited for a UE that
+/// moved.
+fn senders(request: &N1N2MessageTransferReqData) -> &'static [NfType] {
+    if ran_status_transfer::content(request).is_some() {
+        return &[NfType::Amf];
+    }
+    let n2 = request.n2_info_container.as_ref();
+    let class = request.n1_message_container.as_ref().map(|n1| &n1.n1_message_class);
+    let is_of_positioning = class.is_some_and(positioning_transport::is_positioning)
+        || n2.is_some_and(|n2| n2.n2_information_class == N2InformationClass::NRPPa);
+    // Information for a session is delivered as such, whatever the class is.
+    let is_of_session = n2.is_some_and(|n2| n2.sm_info.is_some());
+    match is_of_positioning && !is_of_session {
+        true => &[NfType::Lmf, NfType::Amf],
+        false => &[NfType::Smf, NfType::Amf],
+    }
+}
+
+/// Checks the certificate of the sender, if it has one: only SMFs send what is of a session, and
+/// only LMFs positioning messages.
+///
+/// # Errors
+///
+/// 403 if no function of the certificate sends such a transfer.
+pub(crate) fn check_sender(
+    request: &N1N2MessageTransferReqData,
+    peer: Option<&PeerCertificate>,
+) -> Result<(), Problem> {
+    let is_of_sender = |peer: &PeerCertificate| {
+        senders(request).iter().any(|nf_type| peer.is_of_type(nf_type.as_str()))
+    };
+    match peer.is_none_or(is_of_sender) {
+        true => Ok(()),
+        false => Err(Problem::new(403, "REQUEST_NOT_ALLOWED")
+            .detail("the certificate is of no function that sends such a message")),
+    }
+}
 
 /// The answer that needs no UE task, which may be waiting for the same SMF; `None` if the task must
 /// answer.
@@ -349,6 +389,50 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
                 "unknown N2 information type"
             );
             Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::common::RefToBinaryData;
+    use martlet_sbi_api::namf_communication::{N1MessageContainer, N2SmInformation};
+
+    #[test]
+    fn attack_a_function_sends_what_another_one_does() {
+        let holder = |nf_type: &str| PeerCertificate {
+            nf_types: vec![nf_type.into()],
+            ..PeerCertificate::default()
+        };
+        let of_n1 = |class| {
+            let content = RefToBinaryData { content_id: "n1".into() };
+            let n1_message_container = Some(N1MessageContainer::new(class, content));
+            N1N2MessageTransferReqData { n1_message_container, ..Default::default() }
+        };
+        let of_n2 = |class, of_session: bool| {
+            let information = N2SmInformation { pdu_session_id: 1, ..Default::default() };
+            let mut container = N2InfoContainer::new(class);
+            container.sm_info = of_session.then_some(information);
+            let n2_info_container = Some(container);
+            N1N2MessageTransferReqData { n2_info_container, ..Default::default() }
+        };
+        let mut of_session = of_n1(N1MessageClass::Sm);
+        of_session.pdu_session_id = Some(1);
+        for (request, sender) in [
+            (of_session, "SMF"),
+            (of_n2(N2InformationClass::Sm, true), "SMF"),
+            (of_n2(N2InformationClass::NRPPa, true), "SMF"),
+            (of_n2(N2InformationClass::NRPPa, false), "LMF"),
+            (of_n1(N1MessageClass::Lpp), "LMF"),
+            (of_n1(N1MessageClass::UppCmi), "LMF"),
+        ] {
+            assert!(check_sender(&request, None).is_ok());
+            for nf_type in ["SMF", "LMF", "PCF", "AMF"] {
+                let is_sender = [sender, "AMF"].contains(&nf_type);
+                let checked = check_sender(&request, Some(&holder(nf_type)));
+                assert_eq!(checked.is_ok(), is_sender, "{nf_type}: {request:?}");
+            }
         }
     }
 }
