@@ -1,6 +1,7 @@
 //! Sign-ins that wait for the browser to come back from the provider. Memory is bounded.
 use crate::accounts;
 use crate::problem::Failure;
+use martlet_tasks::connections::origin;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How long a sign-in waits.
 pub const LIFETIME: Duration = Duration::from_secs(600);
-/// Sign-ins of one address that wait. The oldest go first.
+/// Sign-ins of one address, or of a /64 prefix, that wait. The oldest go first.
 const MAX_OF_ADDRESS: usize = 16;
 /// Sign-ins that wait.
 const MAX: usize = 1000;
@@ -22,6 +23,7 @@ pub struct SignIn {
     pub verifier: String,
     /// SHA-256 of the cookie of the browser that began.
     binding: String,
+    /// See [`origin`].
     address: IpAddr,
     began: Instant,
 }
@@ -53,6 +55,7 @@ impl SignIns {
     /// # Errors
     /// There are no random numbers.
     pub fn begin(&self, address: IpAddr, now: Instant) -> Result<Begun, Failure> {
+        let address = origin(address);
         let begun = Begun {
             state: accounts::random_text()?,
             nonce: accounts::random_text()?,
@@ -117,6 +120,18 @@ mod tests {
         let mine = waiting.begin([192, 0, 2, 1].into(), now).unwrap();
         for _ in 0..2 * MAX_OF_ADDRESS {
             waiting.begin(ADDRESS, now).unwrap();
+        }
+        assert_eq!(waiting.all().len(), MAX_OF_ADDRESS + 1);
+        assert!(waiting.take(&mine.state, &mine.binding, now).is_some());
+    }
+
+    #[test]
+    fn attack_addresses_of_one_prefix_end_sign_ins_of_others() {
+        let (waiting, now) = (SignIns::default(), Instant::now());
+        let mine = waiting.begin(ADDRESS, now).unwrap();
+        for last in 0..MAX as u128 {
+            let address = std::net::Ipv6Addr::from_bits(0x2001_0db8 << 96 | last);
+            waiting.begin(address.into(), now).unwrap();
         }
         assert_eq!(waiting.all().len(), MAX_OF_ADDRESS + 1);
         assert!(waiting.take(&mine.state, &mine.binding, now).is_some());
