@@ -31,7 +31,7 @@ pub struct UpfConfig {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protocol_names: bool,
     /// Its address on N3 and N9, for F-TEIDs that the SMF allocates. A UPF that does not allocate
-    /// F-TEIDs (without the feature FTUP) needs it, unless its association response has the address.
+    /// F-TEIDs (without the feature FTUP) needs it, unless its association response has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n3_address: Option<IpAddr>,
     /// The SMF allocates the F-TEIDs although the UPF announces that it does.

@@ -123,8 +123,8 @@ impl UpfTeids {
         Some(teid)
     }
 
-    /// Requests the TEID that a session has, for its restoration. Returns `false` if another one has
-    /// it.
+    /// Requests the TEID that a session has, for its restoration. Returns `false` if another one
+    /// has it.
     fn claim(&mut self, reference: u64, teid: u32) -> bool {
         match self.used.get(&teid).copied() {
             None | Some(Use::Held(_)) => {}

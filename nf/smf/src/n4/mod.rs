@@ -304,8 +304,8 @@ impl N4 {
         found.map_or(u8::MAX, |association| association.rank(criteria))
     }
 
-    /// Sends a request, with retransmissions, and waits for its response. It and the response are as
-    /// if the UPF allocated F-TEIDs, also if the SMF does.
+    /// Sends a request, with retransmissions, and waits for its response. Both are as if the UPF
+    /// allocated F-TEIDs, also if the SMF does.
     ///
     /// # Errors
     /// The UPF does not respond, its response is malformed, or too many requests are pending.
