@@ -110,6 +110,7 @@ export const T = {
   // Services and policies.
   qos: "QoS and policies", classifiers: "Uplink classifiers", change: (what) => `Change: ${what}`,
   unset: "not set", emptyAll: "Empty: all", all: "all", sdHint: "Six hexadecimal digits, or empty",
+  staticPool4: "Static IPv4 addresses", staticPool6: "Static IPv6 prefixes",
   pool4: "IPv4 pool", pool6: "IPv6 pool", dns: "DNS servers", pcscf: "P-CSCF addresses",
   unstructured: "Endpoint of unstructured sessions", ethernet: "Ethernet sessions",
   alwaysOn: "Sessions are always-on", upSecurity: "User plane security", integrity: "Integrity",

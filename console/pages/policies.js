@@ -12,6 +12,7 @@ const SLICE = [number("sst", "SST", 0, 255), { name: "sd", label: "SD", hint: T.
 const NETWORK = [
   { name: "name", label: T.name, attributes: { required: true } },
   { name: "pool", label: T.pool4, hint: "10.45.0.0/16" }, { name: "pool6", label: T.pool6, hint: "fd45::/48" },
+  { name: "static_pool", label: T.staticPool4, hint: "10.45.255.0/24" }, { name: "static_pool6", label: T.staticPool6, hint: "fd45:0:0:ff00::/56" },
   { name: "dns", label: T.dns, type: "words" }, { name: "pcscf", label: T.pcscf, type: "words" },
   number("mtu", "MTU", 576, 9000), { name: "unstructured", label: T.unstructured },
   { name: "ethernet", label: T.ethernet, type: "check" }, { name: "always_on", label: T.alwaysOn, type: "check" },

@@ -39,6 +39,8 @@ struct Pool {
     /// First and last address that is assigned.
     first: u64,
     last: u64,
+    /// First and last address that only static addresses are of.
+    reserved: Option<(u64, u64)>,
     /// The next address that was never assigned.
     next: u64,
     /// Released addresses, the oldest first: the first and the last one of each run.
@@ -53,6 +55,7 @@ impl Pool {
         Pool {
             first,
             last,
+            reserved: None,
             next: first,
             released: VecDeque::new(),
             used: HashSet::new(),
@@ -60,24 +63,39 @@ impl Pool {
         }
     }
 
-    fn of_ipv4((network, length): Ipv4Network) -> Self {
-        let network = u32::from(network);
-        let broadcast = network | (u32::MAX >> length);
+    fn of_ipv4(network: Ipv4Network) -> Self {
+        let (network, broadcast) = range_of_ipv4(network);
         // The first address is the gateway's.
-        Pool::new((network + 2).into(), (broadcast - 1).into())
+        Pool::new(network + 2, broadcast - 1)
     }
 
     /// A pool of /64 prefixes, each as the upper half of its addresses.
-    fn of_ipv6((network, length): Ipv6Network) -> Self {
-        let network = (u128::from(network) >> 64) as u64;
+    fn of_ipv6(network: Ipv6Network) -> Self {
+        let (network, last) = range_of_ipv6(network);
         // The first prefix is the gateway's.
-        Pool::new(network + 1, network | (u64::MAX >> length))
+        Pool::new(network + 1, last)
+    }
+
+    /// Reserves a range for static addresses.
+    fn reserving(mut self, range: Option<(u64, u64)>) -> Self {
+        self.reserved = range;
+        self
+    }
+
+    /// The last address of the reserved range that has an address.
+    fn end_of_reserved(&self, address: u64) -> Option<u64> {
+        let (first, last) = self.reserved?;
+        (first..=last).contains(&address).then_some(last)
     }
 
     fn allocate(&mut self) -> Option<u64> {
         loop {
             let address = match self.next <= self.last {
                 true => {
+                    if let Some(end) = self.end_of_reserved(self.next) {
+                        self.next = end.saturating_add(1);
+                        continue;
+                    }
                     self.next += 1;
                     self.next - 1
                 }
@@ -93,11 +111,17 @@ impl Pool {
 
     /// Takes the address that was released first.
     fn pop_released(&mut self) -> Option<u64> {
-        let (first, last) = self.released.pop_front()?;
-        if first < last {
-            self.released.push_front((first + 1, last));
+        loop {
+            let (first, last) = self.released.pop_front()?;
+            let end = self.end_of_reserved(first);
+            let taken = end.unwrap_or(first);
+            if taken < last {
+                self.released.push_front((taken + 1, last));
+            }
+            if end.is_none() {
+                return Some(first);
+            }
         }
-        Some(first)
     }
 
     fn allocate_static(&mut self, address: u64) -> bool {
@@ -114,6 +138,9 @@ impl Pool {
         if !self.allocate_static(address) {
             return false;
         }
+        if self.end_of_reserved(address).is_some() {
+            return true;
+        }
         let next =
             self.next.max(address.saturating_add(1 + UNSTORED)).min(self.last.saturating_add(1));
         let skipped = [(self.next, address), (self.next.max(address.saturating_add(1)), next)];
@@ -125,10 +152,22 @@ impl Pool {
 
     fn release(&mut self, address: u64) {
         let is_missing = self.used.remove(&address) && !self.queued.remove(&address);
-        if is_missing && address < self.next {
+        if is_missing && address < self.next && self.end_of_reserved(address).is_none() {
             self.released.push_back((address, address));
         }
     }
+}
+
+/// First and last address of a network.
+fn range_of_ipv4((network, length): Ipv4Network) -> (u64, u64) {
+    let network = u32::from(network);
+    (network.into(), (network | (u32::MAX >> length)).into())
+}
+
+/// First and last /64 prefix of a network.
+fn range_of_ipv6((network, length): Ipv6Network) -> (u64, u64) {
+    let network = (u128::from(network) >> 64) as u64;
+    (network, network | (u64::MAX >> length))
 }
 
 /// The pools of one data network.
@@ -152,9 +191,14 @@ impl Pools {
     /// A pool is not a valid network.
     pub fn new(dnns: &[DnnConfig]) -> Result<Self, PoolError> {
         let one = |dnn: &DnnConfig| {
-            let ipv4 = (!dnn.pool.is_empty()).then(|| parse_ipv4(&dnn.pool)).transpose()?;
-            let ipv6 = (!dnn.pool6.is_empty()).then(|| parse_ipv6(&dnn.pool6)).transpose()?;
-            let network = Network { ipv4: ipv4.map(Pool::of_ipv4), ipv6: ipv6.map(Pool::of_ipv6) };
+            let ipv4 = |text: &str| (!text.is_empty()).then(|| parse_ipv4(text)).transpose();
+            let ipv6 = |text: &str| (!text.is_empty()).then(|| parse_ipv6(text)).transpose();
+            let reserved = ipv4(&dnn.static_pool)?.map(range_of_ipv4);
+            let reserved6 = ipv6(&dnn.static_pool6)?.map(range_of_ipv6);
+            let network = Network {
+                ipv4: ipv4(&dnn.pool)?.map(|pool| Pool::of_ipv4(pool).reserving(reserved)),
+                ipv6: ipv6(&dnn.pool6)?.map(|pool| Pool::of_ipv6(pool).reserving(reserved6)),
+            };
             Ok((dnn.name.to_ascii_lowercase(), network))
         };
         let networks = Mutex::new(dnns.iter().map(one).collect::<Result<_, PoolError>>()?);
@@ -196,6 +240,18 @@ impl Pools {
             Some(prefix) => pool.allocate_static(prefix).then_some(prefix),
             None => pool.allocate(),
         }
+    }
+
+    /// Whether one of these addresses is in use.
+    pub fn is_used(&self, dnn: &str, addresses: &Addresses) -> bool {
+        let pools = self.pools();
+        let Some(network) = pools.get(&dnn.to_ascii_lowercase()) else { return false };
+        let has = |pool: &Option<Pool>, address: Option<u64>| {
+            let used = pool.as_ref().zip(address);
+            used.is_some_and(|(pool, address)| pool.used.contains(&address))
+        };
+        has(&network.ipv4, addresses.ipv4.map(|ipv4| u32::from(ipv4).into()))
+            || has(&network.ipv6, addresses.prefix)
     }
 
     /// Marks the addresses of a restored session as in use, all or none. Returns `false` if one is
@@ -315,6 +371,53 @@ mod tests {
         assert!(!others.contains(&fixed) && others.len() == 4);
         pools.release("internet", &Addresses { ipv4: Some(fixed), ..Default::default() });
         assert_eq!(pools.allocate_ipv4("internet", None), Some(fixed));
+    }
+
+    #[test]
+    fn reserved_addresses_are_assigned_as_static_ones_only() {
+        let pools = Pools::new(&[DnnConfig {
+            name: "internet".into(),
+            pool: "10.0.0.0/28".into(),
+            static_pool: "10.0.0.4/30".into(),
+            pool6: "fd45::/60".into(),
+            static_pool6: "fd45:0:0:8::/61".into(),
+            ..Default::default()
+        }])
+        .unwrap();
+        let v4 = |n| Ipv4Addr::new(10, 0, 0, n);
+        let of = |ipv4| Addresses { ipv4: Some(ipv4), ..Addresses::default() };
+        let all = || -> Vec<u8> {
+            let all = std::iter::from_fn(|| pools.allocate_ipv4("internet", None));
+            all.map(|address| address.octets()[3]).collect()
+        };
+        assert_eq!(pools.allocate_ipv4("internet", Some(v4(5))), Some(v4(5)));
+        assert_eq!(all(), [2, 3, 8, 9, 10, 11, 12, 13, 14]);
+        // A released one stays reserved, whether it was assigned before the others or after them.
+        assert_eq!(pools.allocate_ipv4("internet", Some(v4(6))), Some(v4(6)));
+        for address in [v4(5), v4(6), v4(9)] {
+            assert!(pools.is_used("internet", &of(address)));
+            pools.release("internet", &of(address));
+            assert!(!pools.is_used("internet", &of(address)));
+        }
+        assert_eq!(all(), [9]);
+        assert_eq!(pools.allocate_ipv4("internet", Some(v4(5))), Some(v4(5)));
+        let prefixes = std::iter::from_fn(|| pools.allocate_ipv6("internet", None));
+        assert_eq!(prefixes.count(), 7);
+        let fixed: Ipv6Addr = "fd45:0:0:9::".parse().unwrap();
+        assert_eq!(pools.allocate_ipv6("internet", Some(fixed)), Some(0xfd45_0000_0000_0009));
+    }
+
+    #[test]
+    fn reserved_addresses_before_a_restored_one_are_not_assigned() {
+        let mut pool = Pool::new(2, 100).reserving(Some((4, 7)));
+        assert!(pool.mark_used(5) && pool.next == 2);
+        assert!(pool.mark_used(30));
+        pool.release(5);
+        let first: Vec<_> = (0..36).filter_map(|_| pool.allocate()).collect();
+        // After address 30 are the 64 that may be assigned and not stored.
+        assert_eq!(first[..8], [95, 96, 97, 98, 99, 100, 2, 3]);
+        assert_eq!(first[8], 8);
+        assert!(!first.contains(&30) && (4..=7).all(|n| !first.contains(&n)), "{first:?}");
     }
 
     #[test]

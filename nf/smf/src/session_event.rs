@@ -69,6 +69,9 @@ pub enum SessionEvent {
     RefusedByGnb(GsmCause),
     /// The addresses of a restored session are in no pool.
     AddressesLost,
+    /// The dynamic addresses of the session are static ones of another subscriber, whose session
+    /// waits for them.
+    AddressesReclaimed(oneshot::Sender<()>),
     /// Another SMF of the set has taken the session over.
     TakenOver,
     /// The user plane was lost outside of an event. The session is released.

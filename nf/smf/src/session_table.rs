@@ -258,6 +258,17 @@ impl SessionTable {
         owners.map(|entry| entry.identity.0.clone()).collect()
     }
 
+    /// The sessions that have one of these addresses.
+    pub fn with_addresses(&self, wanted: &Addresses) -> Vec<SessionHandle> {
+        let has = |addresses: &Addresses| {
+            wanted.ipv4.is_some() && addresses.ipv4 == wanted.ipv4
+                || wanted.prefix.is_some() && addresses.prefix == wanted.prefix
+        };
+        let tables = self.tables();
+        let all = tables.by_reference.values().filter(|entry| has(&entry.addresses));
+        all.map(|entry| entry.handle.clone()).collect()
+    }
+
     /// Counts the sessions with an N4 session at each UPF.
     pub fn count_by_upf(&self, upfs: &mut [(SocketAddr, UpfStatus)]) {
         let tables = self.tables();

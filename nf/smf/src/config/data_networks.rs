@@ -1,6 +1,6 @@
 //! Data networks.
 use super::SmfConfig;
-use super::address_pools::{parse_ipv4, parse_ipv6};
+use super::address_pools::{Ipv4Network, Ipv6Network, parse_ipv4, parse_ipv6};
 use martlet_config::Finding;
 use martlet_store::{Secret, Subscriber, UpSecurityPolicy};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,14 @@ pub struct DnnConfig {
     /// IPv6 pool such as `fd45::/48`, of which each session gets a /64; the first is the
     /// gateway's. Empty for none.
     pub pool6: String,
+    /// Part of `pool` for subscribed static addresses, such as `10.45.255.0/24`: no other session
+    /// gets an address of it. Empty for none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub static_pool: String,
+    /// Part of `pool6` for subscribed static prefixes, such as `fd45:0:0:ff00::/56`. Empty for
+    /// none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub static_pool6: String,
     /// DNS servers for UEs, IPv4 and IPv6.
     pub dns: Vec<IpAddr>,
     /// P-CSCF addresses for UEs (IMS).
@@ -45,6 +53,8 @@ impl Default for DnnConfig {
             name: String::new(),
             pool: String::new(),
             pool6: String::new(),
+            static_pool: String::new(),
+            static_pool6: String::new(),
             dns: Vec::new(),
             pcscf: Vec::new(),
             mtu: default_mtu(),
@@ -74,6 +84,47 @@ impl DnnConfig {
         };
         (self.mtu < min)
             .then(|| format!("{} is less than {whose}: write {min} or more, best 1400", self.mtu))
+    }
+}
+
+/// Why a pool of static addresses is invalid, if it is.
+fn wrong_static_pool(dnn: &DnnConfig) -> Option<String> {
+    let text = &dnn.static_pool;
+    if text.is_empty() {
+        return None;
+    }
+    let is_within = |(inner, longer): Ipv4Network, (outer, length): Ipv4Network| {
+        let mask = u32::MAX << (32 - u32::from(length));
+        longer >= length && u32::from(inner) & mask == u32::from(outer)
+    };
+    match (parse_ipv4(text), parse_ipv4(&dnn.pool)) {
+        (Err(error), _) => Some(error.to_string()),
+        (Ok(inner), Ok(outer)) if is_within(inner, outer) => None,
+        _ => Some(outside(text, &dnn.pool, "pool")),
+    }
+}
+
+/// Why a pool of static prefixes is invalid, if it is.
+fn wrong_static_pool6(dnn: &DnnConfig) -> Option<String> {
+    let text = &dnn.static_pool6;
+    if text.is_empty() {
+        return None;
+    }
+    let is_within = |(inner, longer): Ipv6Network, (outer, length): Ipv6Network| {
+        let mask = u128::MAX << (128 - u32::from(length));
+        longer >= length && u128::from(inner) & mask == u128::from(outer)
+    };
+    match (parse_ipv6(text), parse_ipv6(&dnn.pool6)) {
+        (Err(error), _) => Some(error.to_string()),
+        (Ok(inner), Ok(outer)) if is_within(inner, outer) => None,
+        _ => Some(outside(text, &dnn.pool6, "pool6")),
+    }
+}
+
+fn outside(part: &str, pool: &str, key: &str) -> String {
+    match pool.is_empty() {
+        true => format!("{part} is a part of {key}, which is empty: write {key}, or remove this"),
+        false => format!("{part} is not a part of {key} {pool}: write a network within it"),
     }
 }
 
@@ -107,6 +158,12 @@ pub(super) fn check(config: &SmfConfig) -> Vec<Finding> {
         {
             wrong(format!("dnns[{n}].pool6"), error.to_string());
         }
+        if let Some(why) = wrong_static_pool(dnn) {
+            wrong(format!("dnns[{n}].static_pool"), why);
+        }
+        if let Some(why) = wrong_static_pool6(dnn) {
+            wrong(format!("dnns[{n}].static_pool6"), why);
+        }
         if dnn.pool.is_empty() && dnn.pool6.is_empty() && !dnn.ethernet {
             wrong(format!("dnns[{n}].pool"), "no addresses: set pool, pool6, or ethernet".into());
         }
@@ -127,6 +184,30 @@ pub(super) fn check(config: &SmfConfig) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_static_pool_is_a_part_of_the_pool() {
+        let findings = |static_pool: &str, static_pool6: &str| -> Vec<String> {
+            let dnn = DnnConfig {
+                name: "internet".into(),
+                pool: "10.45.0.0/16".into(),
+                pool6: "fd45::/48".into(),
+                static_pool: static_pool.into(),
+                static_pool6: static_pool6.into(),
+                ..DnnConfig::default()
+            };
+            let config = SmfConfig { dnns: vec![dnn], ..SmfConfig::default() };
+            config.check().into_iter().map(|finding| finding.path).collect()
+        };
+        assert!(findings("10.45.255.0/24", "fd45:0:0:ff00::/56").is_empty());
+        assert!(findings("10.45.0.0/16", "").is_empty());
+        for wrong in ["10.46.0.0/24", "10.0.0.0/8", "10.45.255.1/24", "x"] {
+            assert_eq!(findings(wrong, ""), ["dnns[0].static_pool"], "{wrong}");
+        }
+        for wrong in ["fd46::/56", "fd45::/32", "fd45:0:0:ff01::/56", "x"] {
+            assert_eq!(findings("", wrong), ["dnns[0].static_pool6"], "{wrong}");
+        }
+    }
 
     #[test]
     fn the_mtu_is_what_the_ip_versions_of_the_pools_need() {

@@ -7,7 +7,9 @@ use crate::procedures::charging::quota_management;
 use crate::procedures::establishment::pdu_session_establishment::{self, Establishment};
 use crate::procedures::handover::forwarding_release;
 use crate::procedures::modification::network_requested_modification;
-use crate::procedures::release::{address_loss, orphaned_session_release, pdu_session_release};
+use crate::procedures::release::{
+    address_loss, address_reclaim, orphaned_session_release, pdu_session_release,
+};
 use crate::procedures::user_plane::{
     downlink_data_notification, n4_session_modification, restoration, upf_failover,
     upf_graceful_release, upf_return,
@@ -162,6 +164,9 @@ impl Session {
                 return pdu_session_release::by_network(self, cause).await;
             }
             SessionEvent::AddressesLost => return address_loss::run(self).await,
+            SessionEvent::AddressesReclaimed(done) => {
+                return address_reclaim::run(self, done).await;
+            }
             // TS 23.502, 4.3.2.2.1, step 16.
             SessionEvent::SecurityNotEnforced => {
                 let cause = GsmCause::RequestRejectedUnspecified;

@@ -1,13 +1,15 @@
 //! PDU session establishment (TS 23.502, 4.3.2.2; TS 24.501, 6.4.1).
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;
-use martlet_ran::ue::PduSessionRequest;
+use martlet_ran::gnb::UeEvent;
+use martlet_ran::ue::{Event, PduSessionRequest, SessionCause};
 use martlet_store::{SessionType, SubscribedDnn};
 use martlet_tests::{
     GATEWAY, TestCore, configure6, in_namespace, internet, ping6, reaches, reaches6,
 };
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 #[test]
 fn static_address_is_assigned_and_foreign_sources_are_dropped() {
@@ -37,6 +39,60 @@ fn static_address_is_assigned_and_foreign_sources_are_dropped() {
         let session = two.establish_pdu_session(PduSessionRequest::default()).await.err();
         ensure!(session.is_some_and(|e| e.cause() == Some(26)), "the static address is in use");
         Ok(())
+    });
+}
+
+/// A UE with a dynamic address that is another subscriber's static one establishes its session
+/// again, when that subscriber comes.
+#[test]
+fn static_address_that_another_session_has_is_reclaimed() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.smf.dnns[0].static_pool = "10.45.255.0/24".into();
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (one, first) = core.ue_with_session(&gnb, 1).await?;
+        core.subscribe(2, |subscriber| {
+            subscriber.slices[0].dnns =
+                vec![SubscribedDnn { static_ipv4: Some(first), ..SubscribedDnn::new("internet") }];
+        })?;
+        let mut events = one.subscribe().await?;
+        let (two, of_two) = core.ue_with_session(&gnb, 2).await?;
+        ensure!(of_two == first, "{of_two} is not the static address {first}");
+        let released = async {
+            loop {
+                if let UeEvent::Nas(Event::SessionReleased { psi: 1, cause }) =
+                    events.recv().await?
+                {
+                    return Ok::<_, anyhow::Error>(cause);
+                }
+            }
+        };
+        let cause = tokio::time::timeout(Duration::from_secs(10), released)
+            .await
+            .context("the UE receives no release")??;
+        ensure!(cause == SessionCause::Sm(39), "expected #39, reactivation requested: {cause:?}");
+        core.until("its session is released", |counts| counts.sessions == 1).await?;
+        reaches(&two, 1, GATEWAY).await?;
+        let again = one.establish_pdu_session(internet()).await?;
+        let again_address = again.ipv4.context("no IPv4 address")?;
+        ensure!(again_address != first, "{again_address} is the static address");
+        reaches(&one, again.psi, GATEWAY).await?;
+        // A static address is not taken from its owner.
+        core.subscribe(3, |subscriber| {
+            subscriber.slices[0].dnns =
+                vec![SubscribedDnn { static_ipv4: Some(first), ..SubscribedDnn::new("internet") }];
+        })?;
+        let three = gnb.new_ue(core.ue_config(3))?;
+        three.register().await?;
+        let refused = three.establish_pdu_session(internet()).await.err();
+        ensure!(refused.is_some_and(|e| e.cause() == Some(26)), "the static address is in use");
+        reaches(&two, 1, GATEWAY).await?;
+        for ue in [&one, &two, &three] {
+            ue.deregister().await?;
+        }
+        core.until_all_released().await
     });
 }
 

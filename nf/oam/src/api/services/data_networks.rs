@@ -53,6 +53,14 @@ pub struct DataNetworkSetting {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schema(example = "fd45::/48")]
     pool6: String,
+    /// Part of `pool` for subscribed static addresses.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schema(example = "10.45.255.0/24")]
+    static_pool: String,
+    /// Part of `pool6` for subscribed static prefixes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schema(example = "fd45:0:0:ff00::/56")]
+    static_pool6: String,
     /// DNS servers for UEs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(example = json!(["9.9.9.9"]))]

@@ -21,7 +21,7 @@ use crate::procedures::branching::anchor_relocation::tracking_area;
 use crate::procedures::charging::charging_session::{self, ChargingError};
 use crate::procedures::n1_n2_transfer::{N1, is_initiated, reference, setup_request, transfer};
 use crate::procedures::policy::sm_policy_association::{self, AccessInfo};
-use crate::procedures::release::pdu_session_release;
+use crate::procedures::release::{address_reclaim, pdu_session_release};
 use crate::procedures::subscription::{sm_subscription_data, smf_registration};
 use crate::procedures::user_plane::n4_session_establishment;
 use crate::qos_flows::DEFAULT_QFI;
@@ -49,7 +49,7 @@ use martlet_sbi_api::nsmf_pdusession::{
 };
 use martlet_sbi_api::nudm_sdm::DnnConfiguration;
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -127,6 +127,8 @@ async fn accept(
     let (kind, restriction, ssc_mode) = negotiate(&request, capabilities, &subscription)?;
     let permits = acquire_permits(smf, &request, slice, &dnn)?;
     let amf = serving_amf(smf, data, &supi).await?;
+    let fixed = static_addresses(&kind, &subscription);
+    address_reclaim::request(smf, &dnn, &fixed).await;
     // No await below this line: a cancelled request would leak the session's resources.
     let (reference, inbox, addresses) = allocate(smf, &request, &supi, &dnn, &kind, &subscription)?;
     let session = Box::new(Session {
@@ -145,6 +147,7 @@ async fn accept(
             kind,
             addresses,
             is_in_pool: true,
+            has_static_address: fixed != Addresses::default(),
             ssc_mode,
             framed_routes: framed_routes(&subscription),
             unstructured_server: unstructured,
@@ -364,6 +367,28 @@ fn read_request(
     Ok(request)
 }
 
+fn has_ipv4(kind: &PduSessionType) -> bool {
+    matches!(kind, PduSessionType::Ipv4 | PduSessionType::Ipv4v6)
+}
+
+fn has_prefix(kind: &PduSessionType) -> bool {
+    matches!(kind, PduSessionType::Ipv6 | PduSessionType::Ipv4v6 | PduSessionType::Unstructured)
+}
+
+/// The subscribed static addresses of a session type.
+fn static_addresses(kind: &PduSessionType, subscription: &DnnConfiguration) -> Addresses {
+    let all = || subscription.static_ip_address.iter().flatten();
+    let in_prefix = || -> Option<Ipv6Addr> {
+        let prefix = all().find_map(|ip| ip.ipv6_prefix.as_deref())?;
+        prefix.split('/').next()?.parse().ok()
+    };
+    let ipv6 = || all().find_map(|ip| ip.ipv6_addr).or_else(in_prefix);
+    Addresses {
+        ipv4: has_ipv4(kind).then(|| all().find_map(|ip| ip.ipv4_addr)).flatten(),
+        prefix: has_prefix(kind).then(ipv6).flatten().map(|ipv6| (ipv6.to_bits() >> 64) as u64),
+    }
+}
+
 /// Allocates the addresses of a session type, all or none.
 fn allocate_addresses(
     smf: &Smf,
@@ -371,22 +396,13 @@ fn allocate_addresses(
     kind: &PduSessionType,
     subscription: &DnnConfiguration,
 ) -> Option<Addresses> {
-    let static_addresses = || subscription.static_ip_address.iter().flatten();
-    let static_prefix = || {
-        let prefix = static_addresses().find_map(|ip| ip.ipv6_prefix.as_deref())?;
-        prefix.split('/').next()?.parse().ok()
-    };
+    let fixed = static_addresses(kind, subscription);
     let mut addresses = Addresses::default();
-    if matches!(kind, PduSessionType::Ipv4 | PduSessionType::Ipv4v6) {
-        addresses.ipv4 =
-            Some(smf.pools.allocate_ipv4(dnn, static_addresses().find_map(|ip| ip.ipv4_addr))?);
+    if has_ipv4(kind) {
+        addresses.ipv4 = Some(smf.pools.allocate_ipv4(dnn, fixed.ipv4)?);
     }
-    if matches!(kind, PduSessionType::Ipv6 | PduSessionType::Ipv4v6 | PduSessionType::Unstructured)
-    {
-        addresses.prefix = smf.pools.allocate_ipv6(
-            dnn,
-            static_addresses().find_map(|ip| ip.ipv6_addr).or_else(static_prefix),
-        );
+    if has_prefix(kind) {
+        addresses.prefix = smf.pools.allocate_ipv6(dnn, fixed.ipv6());
         if addresses.prefix.is_none() {
             smf.pools.release(dnn, &addresses);
             return None;
@@ -612,6 +628,9 @@ mod tests {
         assert!(without_address(&subscription).contains("pool is exhausted"));
         let fixed = |ip: &str| IpAddress { ipv4_addr: ip.parse().ok(), ..IpAddress::default() };
         subscription.static_ip_address = Some(vec![fixed("192.0.2.4")]);
+        let v4 = |kind| static_addresses(&kind, &subscription).ipv4.map(|ip| ip.to_string());
+        assert_eq!(v4(PduSessionType::Ipv4v6).as_deref(), Some("192.0.2.4"));
+        assert_eq!(v4(PduSessionType::Ipv6), None);
         let detail = without_address(&subscription);
         assert!(detail.contains("192.0.2.4") && detail.contains("outside the pool"), "{detail}");
     }

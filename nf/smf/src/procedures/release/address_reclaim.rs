@@ -1,0 +1,55 @@
+//! Release of a session whose dynamic address is another subscriber's static one, when that
+//! subscriber establishes a session (TS 23.502, 4.3.4.2, step 1b). The UE of the released session
+//! establishes it again, with another address.
+use super::pdu_session_release;
+use crate::addresses::Addresses;
+use crate::session::Session;
+use crate::session_event::SessionEvent;
+use crate::shared::Smf;
+use martlet_nas::GsmCause;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long a new session waits for its static address.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// Makes static addresses of a new session free, if other sessions have them as dynamic ones.
+pub async fn request(smf: &Smf, dnn: &str, addresses: &Addresses) {
+    if !smf.pools.is_used(dnn, addresses) {
+        return;
+    }
+    let released = smf.sessions.with_addresses(addresses).into_iter().filter_map(|session| {
+        let (done, wait) = oneshot::channel();
+        session.send(SessionEvent::AddressesReclaimed(done)).then_some(wait)
+    });
+    let released: Vec<_> = released.collect();
+    let all = async {
+        for wait in released {
+            let _ = wait.await;
+        }
+    };
+    let _ = tokio::time::timeout(LIMIT, all).await;
+}
+
+/// Releases the session and returns its addresses to their pools, unless they are its own static
+/// ones. Returns `false` if it has ended.
+pub async fn run(session: &mut Session, done: oneshot::Sender<()>) -> bool {
+    let parameters = &session.parameters;
+    if parameters.has_static_address || !parameters.is_in_pool {
+        return true;
+    }
+    tracing::info!(
+        supi = %session.supi, session = session.id, dnn = %session.dnn,
+        addresses = %session.parameters.addresses,
+        "address is another subscriber's static one, releasing the session"
+    );
+    let cause = GsmCause::ReactivationRequested;
+    let is_alive = pdu_session_release::by_network(session, cause).await;
+    // No UPF has the session. What is left of the release needs no address.
+    if is_alive && session.is_owned().await {
+        session.smf.pools.release(&session.dnn, &session.parameters.addresses);
+        session.parameters.is_in_pool = false;
+    }
+    let _ = done.send(());
+    is_alive
+}
