@@ -329,6 +329,8 @@ fn sim_generate_makes_subscribers_and_programming_files_without_showing_keys() {
     let refused = run_into(&second, &[]);
     assert!(!refused.status.success(), "the subscribers exist: {refused:?}");
     assert!(!second.exists(), "{refused:?}");
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("exists: --first") && !error.contains("--replace"), "{error}");
     // The key that was made is one for the configuration.
     std::fs::copy(out.join("home_network_key.yaml"), folders.config()).unwrap();
     assert!(!run(&[]).status.success(), "the folder exists");

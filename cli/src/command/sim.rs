@@ -5,7 +5,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use martlet::exchange::{Format, Writer};
 use martlet_security::sidf::HomeNetworkKeys;
-use martlet_store::{Secret, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_store::{Secret, StoreError, SubscribedDnn, SubscribedSlice, Subscriber};
 use martlet_udm::{HomeNetworkKey, Scheme};
 use serde_json::json;
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ pub struct GenerateArgs {
     /// Number of cards
     #[arg(long, default_value_t = 1)]
     count: u64,
-    /// MCC and MNC [default: network.plmn of the configuration]
+    /// MCC and MNC, such as 00101 or 001-01 [default: network.plmn of the configuration]
     #[arg(long)]
     plmn: Option<String>,
     /// Number of the first subscriber in its PLMN (MSIN)
@@ -80,11 +80,8 @@ struct Card {
 
 fn generate(args: &GenerateArgs) -> Result<()> {
     let config = args.database.config()?;
-    let plmn = args.plmn.as_deref().unwrap_or(&config.network.plmn);
-    ensure!(
-        (5..=6).contains(&plmn.len()) && plmn.bytes().all(|b| b.is_ascii_digit()),
-        "--plmn {plmn:?}: write MCC and MNC in five or six digits, such as 00101"
-    );
+    let plmn = plmn_digits(args.plmn.as_deref().unwrap_or(&config.network.plmn))?;
+    let plmn = plmn.as_str();
     let cards = args.cards.as_deref().map(cards).transpose()?;
     if let Some(cards) = &cards {
         ensure!(
@@ -147,12 +144,33 @@ fn generate(args: &GenerateArgs) -> Result<()> {
     Ok(())
 }
 
+/// MCC and MNC without a hyphen.
+fn plmn_digits(text: &str) -> Result<String> {
+    let digits = match text.split_once('-') {
+        Some((mcc, mnc)) if mcc.len() == 3 => format!("{mcc}{mnc}"),
+        _ => text.to_string(),
+    };
+    ensure!(
+        (5..=6).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()),
+        "--plmn {text:?}: write MCC and MNC in five or six digits, such as 00101 or 001-01"
+    );
+    Ok(digits)
+}
+
+/// What to do if subscribers with these numbers exist.
+const OTHERS_EXIST: &str = "--first begins with another number";
+
 /// Adds the subscribers to the database, with keys of the core if one runs.
 fn add(args: &GenerateArgs, subscribers: &mut [Subscriber]) -> Result<()> {
-    match args.database.api()? {
+    let added = match args.database.api()? {
         Some(api) => crate::runtime::block_on(make_batches(&api, args, subscribers)),
         None => args.database.add(subscribers),
-    }
+    };
+    added.map_err(|error| match error.downcast_ref::<StoreError>() {
+        Some(StoreError::Exists(who)) => anyhow!("{who} exists: {OTHERS_EXIST}"),
+        None if error.to_string().contains(" exists") => error.context(OTHERS_EXIST),
+        _ => error,
+    })
 }
 
 fn subscribers(args: &GenerateArgs, plmn: &str) -> Result<Vec<Subscriber>> {
@@ -405,6 +423,16 @@ mod tests {
             })
             .sum();
         assert_eq!(sum % 10, 0, "{number}");
+    }
+
+    #[test]
+    fn a_plmn_is_written_with_and_without_a_hyphen() {
+        for (text, digits) in [("99970", "99970"), ("999-70", "99970"), ("310-410", "310410")] {
+            assert_eq!(plmn_digits(text).unwrap(), digits);
+        }
+        for wrong in ["", "9997", "99-970", "999-7", "999-70-1", "9997000"] {
+            assert!(plmn_digits(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
