@@ -21,7 +21,13 @@ pub fn run(args: CheckArgs) -> Result<()> {
         "no configuration: name a file, such as `martlet check martlet.yaml`; `martlet defaults` \
          prints one",
     )?;
-    Config::load_for_machine(Some(&file))?;
+    let config = Config::load_for_machine(Some(&file))?;
+    for name in config.absent_interfaces() {
+        eprintln!(
+            "note: upf.xdp.interfaces: this machine has no interface {name}, without which the UPF \
+             does not start"
+        );
+    }
     println!("{}: no errors", file.display());
     Ok(())
 }

@@ -3,7 +3,8 @@
 use super::Config;
 use martlet_config::Finding;
 use martlet_store::DatabaseUrl;
-use martlet_upf::config::{N6Mode, Pool};
+use martlet_upf::config::{DatapathChoice, N6Mode, Pool};
+use nix::net::if_::if_nametoindex;
 use std::net::Ipv6Addr;
 use std::path::Path;
 
@@ -132,6 +133,18 @@ impl Config {
             }
         }
         findings
+    }
+
+    /// Interfaces for XDP programs that this machine does not have. Those in another network
+    /// namespace are left out.
+    pub fn absent_interfaces(&self) -> Vec<&str> {
+        let is_external = self.sbi.external.iter().any(|external| external == "upf");
+        let is_used = self.upf.datapath == DatapathChoice::Xdp && !is_external;
+        if !is_used || self.upf.n3.netns.is_some() {
+            return Vec::new();
+        }
+        let names = self.upf.xdp.interfaces.iter().map(String::as_str);
+        names.filter(|name| if_nametoindex(*name).is_err()).collect()
     }
 
     /// Folders and files of the configuration that do not exist on this machine.

@@ -11,6 +11,7 @@ use martlet_sandbox::folder_of;
 use martlet_store::DatabaseUrl;
 use martlet_upf::config::{DatapathChoice, N6Mode, SwitchEngine};
 use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
 use std::fmt;
@@ -113,7 +114,11 @@ fn examine(config: &Config) -> Vec<Check> {
     }
     checks.extend(firewall::checks(config));
     checks.extend(mtu(config));
-    checks.extend(offload(config));
+    let absent = absent_interfaces(config);
+    if absent.is_empty() {
+        checks.extend(offload(config));
+    }
+    checks.extend(absent);
     let synchronised = Command::new("timedatectl").args(["show", "-p", "NTPSynchronized"]).output();
     let synchronised = synchronised.map(|output| output.stdout).unwrap_or_default();
     checks.push(clock(&String::from_utf8_lossy(&synchronised)));
@@ -431,6 +436,29 @@ fn fitting_mtu(netns: Option<&str>, interface: &str, mtu: u32, inner: u32) -> Ch
     }
 }
 
+/// The interfaces of `upf.xdp.interfaces` that do not exist.
+fn absent_interfaces(config: &Config) -> Vec<Check> {
+    let netns = config.upf.n3.netns.as_deref();
+    let is_absent = |name: &str| match netns {
+        None => if_nametoindex(name).is_err(),
+        // A network namespace that does not exist is a fault of its own.
+        Some(_) => match output_of(netns, "ip", &["-o", "link", "show", "dev", name]) {
+            Some(Err(ProgramFailed(error))) => error.contains("does not exist"),
+            _ => false,
+        },
+    };
+    let is_used = config.upf.datapath == DatapathChoice::Xdp && starts(config, "upf");
+    let names = config.upf.xdp.interfaces.iter().filter(|name| is_used && is_absent(name));
+    let fault = |name: &String| {
+        Check::fault(
+            "interfaces",
+            format!("upf.xdp.interfaces: there is no interface {name}"),
+            format!("{}ip link shows all: write one of them", enter(netns)),
+        )
+    };
+    names.map(fault).collect()
+}
+
 /// XDP on a veth needs GRO there, and checksums that the origin has completed.
 fn offload(config: &Config) -> Option<Check> {
     if !uses_bpf(config) {
@@ -684,6 +712,21 @@ mod tests {
         let found = addresses(&amf_alone);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].text.starts_with("amf.n2.bind"), "{found:?}");
+    }
+
+    #[test]
+    fn an_interface_of_xdp_that_does_not_exist_is_a_fault() {
+        let mut xdp = config(|config| {
+            config.upf.datapath = DatapathChoice::Xdp;
+            config.upf.xdp.interfaces = vec!["lo".into(), "martlet-none".into()];
+        });
+        let found = absent_interfaces(&xdp);
+        assert_eq!((found.len(), found[0].grade), (1, Grade::Fault), "{found:?}");
+        assert!(found[0].text.ends_with("no interface martlet-none"), "{found:?}");
+        assert_eq!(xdp.absent_interfaces(), ["martlet-none"]);
+        // Other datapaths do not use them.
+        xdp.upf.datapath = DatapathChoice::Kernel;
+        assert!(absent_interfaces(&xdp).is_empty() && xdp.absent_interfaces().is_empty());
     }
 
     #[test]
