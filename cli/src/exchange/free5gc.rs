@@ -154,6 +154,8 @@ fn one(supi: &str, mut parts: Parts, losses: &mut Losses) -> Result<Subscriber> 
     );
     subscriber.service_area = service_area(access)?;
     let defaults = default_dnns(&mut parts.smf_selection)?;
+    // Each serving PLMN may have session data of its own. Those of the home PLMN precede.
+    parts.sessions.sort_by_key(|data| !is_of_home(supi, data));
     let mut slices: Vec<SubscribedSlice> = Vec::new();
     for (list, default) in [("/nssai/defaultSingleNssais", true), ("/nssai/singleNssais", false)] {
         for mut value in take_list(access, list) {
@@ -166,7 +168,8 @@ fn one(supi: &str, mut parts: Parts, losses: &mut Losses) -> Result<Subscriber> 
                 let mut of = data["singleNssai"].clone();
                 if slice(&mut of).is_ok_and(|of| of == (sst, sd)) {
                     take(data, "/singleNssai");
-                    dnns.extend(data_networks(data, defaults.get(&(sst, sd)), supi, losses)?);
+                    let of = DataNetworks { defaults: defaults.get(&(sst, sd)), supi };
+                    of.add(data, &mut dnns, losses)?;
                 }
             }
             match dnns.is_empty() {
@@ -295,27 +298,52 @@ fn slice(value: &mut Value) -> Result<SliceId> {
     Ok((sst.context("a slice has no sst")?, sd))
 }
 
-fn data_networks(
-    data: &mut Value,
-    defaults: Option<&Vec<String>>,
-    supi: &str,
-    losses: &mut Losses,
-) -> Result<Vec<SubscribedDnn>> {
-    let Value::Object(configurations) = take(data, "/dnnConfigurations") else {
-        return Ok(Vec::new());
-    };
-    let mut dnns = Vec::new();
-    for (n, (name, mut value)) in configurations.into_iter().enumerate() {
-        // Without a mark the first one is the default.
-        let default = match defaults {
-            Some(names) => names.contains(&name),
-            None => n == 0,
+/// Whether session data are those of the subscriber's home PLMN.
+fn is_of_home(supi: &str, data: &Value) -> bool {
+    let plmn = data["servingPlmnId"].as_str().filter(|plmn| !plmn.is_empty());
+    plmn.is_some_and(|plmn| supi.trim_start_matches("imsi-").starts_with(plmn))
+}
+
+/// The data networks of a slice.
+struct DataNetworks<'a> {
+    /// The marked default data networks, if there are marks.
+    defaults: Option<&'a Vec<String>>,
+    supi: &'a str,
+}
+
+impl DataNetworks<'_> {
+    /// Adds those of a document. The documents of other serving PLMNs have them again: what differs
+    /// there is reported as lost.
+    fn add(
+        &self,
+        data: &mut Value,
+        dnns: &mut Vec<SubscribedDnn>,
+        losses: &mut Losses,
+    ) -> Result<()> {
+        let Value::Object(configurations) = take(data, "/dnnConfigurations") else {
+            return Ok(());
         };
-        dnns.push(dnn(&name, &mut value, default).with_context(|| name.clone())?);
-        let rest = json!({"dnnConfigurations": {"*": value}});
-        losses.add_rest(supi, &rest);
+        for (name, mut value) in configurations {
+            // Without a mark the first one is the default.
+            let default = match self.defaults {
+                Some(names) => names.contains(&name),
+                None => dnns.is_empty(),
+            };
+            let mut new = dnn(&name, &mut value, default).with_context(|| name.clone())?;
+            let rest = json!({"dnnConfigurations": {"*": value}});
+            losses.add_rest(self.supi, &rest);
+            match dnns.iter().find(|known| known.name.eq_ignore_ascii_case(&name)) {
+                None => dnns.push(new),
+                Some(known) => {
+                    new.default = known.default;
+                    if new != *known {
+                        losses.add(self.supi, "dnnConfigurations (of another serving PLMN)");
+                    }
+                }
+            }
+        }
+        Ok(())
     }
-    Ok(dnns)
 }
 
 fn dnn(name: &str, value: &mut Value, default: bool) -> Result<SubscribedDnn> {

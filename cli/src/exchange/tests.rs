@@ -137,6 +137,29 @@ fn a_free5gc_subscriber_is_assembled_from_its_collections() {
 }
 
 #[test]
+fn session_data_of_two_serving_plmns_are_merged() {
+    let of_home = r#""servingPlmnId":"20893","singleNssai":{"sst":1,"sd":"010203"},"#;
+    let start = FREE5GC.find(of_home).unwrap() + of_home.len();
+    let end = start + FREE5GC[start..].find("Mbps\"}}}},").unwrap() + "Mbps\"}}}},".len();
+    let visited = |configurations: &str| {
+        let visited = of_home.replace("20893", "00101");
+        let document = format!("{{\"ueId\":\"imsi-208930000000003\",{visited}{configurations}");
+        let member = "\"subscriptionData.provisionedData.smData\": [";
+        FREE5GC.replace(member, &format!("{member}{document}"))
+    };
+    let (expected, _) = read_text(Format::Auto, FREE5GC).unwrap();
+    let same = &FREE5GC[start..end];
+    let (all, losses) = read_text(Format::Auto, &visited(same)).unwrap();
+    assert!(losses.is_empty(), "{losses}");
+    assert_eq!(all, expected);
+    // What differs is lost, and the home PLMN's values are imported.
+    let (all, losses) = read_text(Format::Auto, &visited(&same.replace("200", "20"))).unwrap();
+    let lost: Vec<_> = losses.fields().collect();
+    assert_eq!(lost, ["dnnConfigurations (of another serving PLMN)"]);
+    assert_eq!(all, expected);
+}
+
+#[test]
 fn the_tuak_key_of_free5gc_stays_one() {
     let topc = "bd04d9530e87513c5d837ac2ad954623a8e2330c115305a73eb45d1f40cccbff";
     let text = FREE5GC.replace(
