@@ -293,7 +293,7 @@ fn sim_generate_makes_subscribers_and_programming_files_without_showing_keys() {
     let out = folders.0.join("cards");
     let cards = folders.file(
         "cards.csv",
-        "ICCID,ADM1\n8988211000000000011,11112222\n8988211000000000029,33334444\n",
+        "ICCID;ADM1\n8988211000000000011;11112222\n8988211000000000029;33334444\n",
     );
     let run_into = |out: &Path, more: &[&str]| {
         let mut command = Command::new(MARTLET);

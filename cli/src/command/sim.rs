@@ -3,13 +3,13 @@ use super::subscriber::DatabaseArgs;
 use crate::api_client::Api;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, Subcommand, ValueEnum};
-use martlet::exchange::{Format, Writer};
+use martlet::exchange::{self, Format, Writer};
 use martlet_security::sidf::HomeNetworkKeys;
 use martlet_store::{Secret, StoreError, SubscribedDnn, SubscribedSlice, Subscriber};
 use martlet_udm::{HomeNetworkKey, Scheme};
 use serde_json::json;
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -374,10 +374,11 @@ fn iccid(plmn: &str, msin: &str) -> String {
 /// The cards of a manufacturer's list.
 fn cards(file: &Path) -> Result<Vec<Card>> {
     let name = file.display();
-    let mut reader = csv::ReaderBuilder::new()
-        .trim(csv::Trim::All)
-        .from_path(file)
-        .with_context(|| name.to_string())?;
+    let opened = std::fs::File::open(file).with_context(|| name.to_string())?;
+    let mut text = BufReader::new(opened);
+    let delimiter = exchange::delimiter(text.fill_buf().with_context(|| name.to_string())?);
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(delimiter).trim(csv::Trim::All).from_reader(text);
     let columns: HashMap<String, usize> = reader
         .headers()?
         .iter()

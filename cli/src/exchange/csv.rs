@@ -18,6 +18,9 @@
 //! Lines with the same IMSI follow each other. They are the data networks of one subscriber: those
 //! with the same slice belong to it. Without `default_slice` and `default_dnn` the first ones are
 //! the defaults.
+//!
+//! Columns are separated by commas; where the header has none, by semicolons or tabs. A field that
+//! contains the separator is in quotes.
 use super::{
     differentiator, hexadecimal, imsi, management_field, management_text, opc, secret,
     session_type, type_name,
@@ -69,9 +72,19 @@ const COLUMNS: [&str; 32] = [
 /// Columns that are read, but not written.
 const ALTERNATIVES: [&str; 2] = ["supi", "op"];
 
+/// The separator of the columns in a header, which has no other one: programs for tables write
+/// semicolons where the comma is the decimal sign.
+pub fn delimiter(text: &[u8]) -> u8 {
+    let header = text.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+    let header = header.unwrap_or_default();
+    [b',', b';', b'\t'].into_iter().find(|byte| header.contains(byte)).unwrap_or(b',')
+}
+
 /// Passes each subscriber on when the last of its lines has been read.
-pub fn read(input: impl BufRead, each: &mut super::Sink<'_>) -> Result<()> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(input);
+pub fn read(mut input: impl BufRead, each: &mut super::Sink<'_>) -> Result<()> {
+    let delimiter = delimiter(input.fill_buf()?);
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(delimiter).trim(csv::Trim::All).from_reader(input);
     let names: Vec<String> = reader.headers()?.iter().map(str::to_ascii_lowercase).collect();
     if let Some(unknown) = names.iter().find(|name| !COLUMNS.contains(&name.as_str())) {
         bail!("unknown column {unknown:?}; known are {}", COLUMNS.join(", "));

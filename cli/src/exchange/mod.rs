@@ -10,6 +10,7 @@ mod loss;
 mod open5gs;
 mod ueransim;
 
+pub use self::csv::delimiter;
 pub use loss::Losses;
 
 use anyhow::{Context, Result, bail};
@@ -44,6 +45,9 @@ impl Format {
 
 /// The byte order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The byte order marks of UTF-16.
+const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
 /// Receives the subscribers of an import, one after the other.
 pub type Sink<'a> = dyn FnMut(Subscriber) -> Result<()> + 'a;
@@ -113,6 +117,9 @@ fn beginning(input: &mut Box<dyn BufRead>) -> Result<String> {
     // The buffer holds the first line of a UE file, and the header of a CSV file.
     let mut peeked = Vec::new();
     input.by_ref().take(4096).read_to_end(&mut peeked)?;
+    if UTF_16.iter().any(|mark| peeked.starts_with(mark)) {
+        bail!("the text is UTF-16: save it as UTF-8, as \"CSV UTF-8\" in programs for tables");
+    }
     if peeked.starts_with(BYTE_ORDER_MARK) {
         peeked.drain(..BYTE_ORDER_MARK.len());
     }

@@ -192,6 +192,26 @@ fn a_ue_file_of_ueransim_is_imported() {
 }
 
 #[test]
+fn csv_has_semicolons_or_tabs_in_place_of_commas() {
+    let keys = "465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a9f4e48a5994e37a02baf";
+    let text = format!("imsi,key,opc,dnn,downlink\n001010000000001,{keys},internet,100 Mbps\n");
+    let (expected, _) = read_text(Format::Auto, &text).unwrap();
+    for separator in [";", "\t"] {
+        let other = format!("\u{feff}{}", text.replace(',', separator).replace('\n', "\r\n"));
+        assert_eq!(read_text(Format::Auto, &other).unwrap().0, expected, "{separator:?}");
+        // A list is in quotes then.
+        let list = other.replace("internet", "\"internet;ims\"");
+        let (all, _) = read_text(Format::Csv, &list).unwrap();
+        assert_eq!(all[0].slices[0].dnns[1].name, "ims", "{separator:?}");
+    }
+    let utf_16: Vec<u8> =
+        "\u{feff}imsi".encode_utf16().flat_map(|unit| unit.to_le_bytes()).collect();
+    let text = Box::new(Cursor::new(utf_16));
+    let error = read(Format::Auto, vec![Input { name: None, text }], &mut |_| Ok(())).err();
+    assert!(error.unwrap().to_string().contains("UTF-8"));
+}
+
+#[test]
 fn csv_lines_of_one_imsi_are_one_subscriber() {
     let keys = "465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a9f4e48a5994e37a02baf";
     let text = format!(
