@@ -67,9 +67,9 @@ pub enum StoreError {
     /// The caller ended an import.
     #[error("the import was ended: nothing was added")]
     Cancelled,
-    /// SQLite failed.
+    /// SQLite failed. The text has the cause, which is therefore not a source.
     #[error("SQLite failed: {}", sqlite_text(.0))]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(rusqlite::Error),
     /// A stored value does not decode.
     #[error("database holds a value that does not decode: {0}")]
     Corrupt(#[from] serde_json::Error),
@@ -104,9 +104,7 @@ impl StoreError {
     pub fn is_full(&self) -> bool {
         match self {
             StoreError::Group(error) | StoreError::Shared(error) => error.is_full(),
-            StoreError::Sqlite(error) => {
-                error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
-            }
+            StoreError::Sqlite(error) => remedy::is_sqlite_full(error),
             StoreError::Postgres(error) => error.code() == Some(&SqlState::DISK_FULL),
             _ => false,
         }
@@ -194,7 +192,20 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
 
 /// An SQLite error with its remedy.
 fn sqlite_text(error: &rusqlite::Error) -> String {
-    format!("{error}{}", remedy::text(remedy::of_sqlite(error)))
+    let reason = match error {
+        _ if remedy::is_sqlite_full(error) => "the disk is full".into(),
+        rusqlite::Error::SqliteFailure(failure, Some(text)) => {
+            format!("{text} (code {})", failure.extended_code)
+        }
+        _ => error.to_string(),
+    };
+    reason + &remedy::text(remedy::of_sqlite(error))
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        StoreError::Sqlite(error)
+    }
 }
 
 /// A PostgreSQL error in one line, with its cause, which its own text leaves out, and its remedy.

@@ -11,8 +11,20 @@ pub(crate) fn text(remedy: Option<&str>) -> String {
 
 /// The remedy for a failure of SQLite.
 pub(crate) fn of_sqlite(error: &rusqlite::Error) -> Option<&'static str> {
-    let is_full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
-    is_full.then_some("make room on its disk")
+    match error.sqlite_error_code()? {
+        _ if is_sqlite_full(error) => Some("make room on its disk"),
+        rusqlite::ErrorCode::ReadOnly => Some("let this user write the file and its folder"),
+        _ => None,
+    }
+}
+
+/// SQLITE_IOERR_SHMSIZE: the file `-shm` beside the database has no room. Readers need it, too.
+const SHARED_MEMORY_SIZE: i32 = 10 | (19 << 8);
+
+/// Whether the disk of a SQLite database is full.
+pub(crate) fn is_sqlite_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+        || error.sqlite_extended_error_code() == Some(SHARED_MEMORY_SIZE)
 }
 
 /// The remedy for a failure of a PostgreSQL server, or of the connection to it.
@@ -91,6 +103,23 @@ fn of_tls(error: &TlsError) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_in_one_line_with_its_remedy() {
+        let failure = |code, text: &str| {
+            let error = rusqlite::ffi::Error::new(code);
+            crate::StoreError::from(rusqlite::Error::SqliteFailure(error, Some(text.into())))
+        };
+        for full in [failure(13, "database or disk is full"), failure(4874, "disk I/O error")] {
+            assert!(full.is_full() && full.source().is_none());
+            let text = "SQLite failed: the disk is full: make room on its disk";
+            assert_eq!(full.to_string(), text);
+        }
+        let other = failure(266, "disk I/O error");
+        assert_eq!(other.to_string(), "SQLite failed: disk I/O error (code 266)");
+        assert!(!other.is_full() && other.remedy().is_none());
+        assert!(failure(8, "readonly").to_string().ends_with("write the file and its folder"));
+    }
 
     #[test]
     fn failures_of_a_connection_have_a_remedy() {

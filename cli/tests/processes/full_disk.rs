@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -293,6 +294,27 @@ async fn full_server(site: &Site, disk: &Path) -> Result<()> {
     }
     gnb.shutdown().await;
     core.stop()
+}
+
+#[test]
+fn a_full_disk_is_named_by_commands_with_the_remedy() {
+    in_namespace(|| async {
+        let name = "full-disk-commands";
+        let folder = std::env::temp_dir().join(format!("martlet-{name}-{}", std::process::id()));
+        let disk = folder.join("disk");
+        small_disk(&disk)?;
+        let site = Site::on(name, disk.join("martlet.db").to_str())?;
+        let _filling = Filling::of(&disk)?;
+        for words in [&["list"][..], &["remove", "001010000000001"]] {
+            let mut command = Command::new(MARTLET);
+            let output =
+                command.arg("subscriber").args(words).arg("-c").arg(site.config()).output()?;
+            let error = String::from_utf8_lossy(&output.stderr);
+            let has_remedy = error.ends_with("the disk is full: make room on its disk\n");
+            ensure!(!output.status.success() && has_remedy, "{words:?}: {error}");
+        }
+        Ok(())
+    });
 }
 
 #[test]
