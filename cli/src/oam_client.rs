@@ -90,11 +90,15 @@ async fn request(endpoint: &Endpoint, method: Method, path: &str) -> Result<(u16
             tokio::net::TcpStream::connect(address).await.map(|stream| Box::new(stream) as _)
         }
     };
-    let stream = stream.with_context(|| {
-        format!(
-            "no core answers at {endpoint}: check that `martlet up` runs, that -c names its \
-             configuration, and that this user is root, the core's, or one of `oam.users`"
-        )
+    let stream = stream.with_context(|| match endpoint {
+        Endpoint::Socket(_) => format!(
+            "no core answers at {endpoint}: check that the core or function runs, that this is its \
+             OAM socket, and that this user is root, the core's, or one of `oam.users`"
+        ),
+        Endpoint::Tcp(..) => format!(
+            "no core answers at {endpoint}: check that the core runs, and that its `oam.listen` \
+             has this address"
+        ),
     })?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;

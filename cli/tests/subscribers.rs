@@ -194,6 +194,12 @@ fn set_reads_keys_from_a_file() {
     let file = folders.file("op.keys", &format!("op: {op}\n"));
     let error = folders.fails(&["set", IMSI, "--key-file", &file]);
     assert!(error.contains("write the key, too"), "{error}");
+    // The error names the file.
+    let file = folders.file("wrong.keys", "kex: 1\n");
+    let error = folders.fails(&["set", IMSI, "--key-file", &file]);
+    assert!(error.contains("wrong.keys, line 1: "), "{error}");
+    let error = folders.fails(&["set", IMSI, "--key-file", "absent.keys"]);
+    assert!(error.contains("--key-file absent.keys: No such file"), "{error}");
 }
 
 #[test]

@@ -268,6 +268,10 @@ fn commands_name_the_remedy_where_the_api_is_off() {
         for part in ["no core answers at", "api.sock", "martlet up"] {
             ensure!(refused.contains(part), "{part} is not in {refused}");
         }
+        let refused = fails(&site, &format!("status {at}"))?;
+        for part in ["no core answers at", "oam.sock", "this is its OAM socket"] {
+            ensure!(refused.contains(part), "{part} is not in {refused}");
+        }
         Ok(())
     });
 }

@@ -19,8 +19,11 @@ impl Keys {
             true => std::io::read_to_string(std::io::stdin()),
             false => std::fs::read_to_string(file),
         };
-        let name = if file.as_os_str() == "-" { "standard input" } else { "--key-file" };
-        Keys::read(&Zeroizing::new(text.with_context(|| name.to_string())?), name)
+        let name = match file.as_os_str() == "-" {
+            true => "standard input".to_string(),
+            false => format!("--key-file {}", file.display()),
+        };
+        Keys::read(&Zeroizing::new(text.with_context(|| name.clone())?), &name)
     }
 
     /// Reads lines such as `key: …`. An error names the line and does not show it.
