@@ -39,6 +39,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     if cli.command.is_query() {
         standard_output::end_with_reader();
+    }
+    if cli.command.reports_failed_writes() {
         standard_output::report_failed_writes();
     }
     let outcome = log::start(&cli.log).and_then(|()| cli.command.run(&cli.log));

@@ -103,6 +103,7 @@ impl Command {
             | Command::Status(_)
             | Command::Upf(_)
             | Command::Ue(_)
+            | Command::Locate(_)
             | Command::Charging(_)
             | Command::Drain(_)
             | Command::Rebalance(_)
@@ -120,13 +121,22 @@ impl Command {
             | Command::Restore(_)
             | Command::Man(_)
             | Command::Top(_)
-            | Command::Locate(_)
             | Command::Pki(_)
             | Command::Ran(_)
             | Command::Demo(_)
             | Command::Switch(_)
             | Command::Lab(_) => false,
         }
+    }
+
+    /// Whether a failed write to standard output is an error of the command: it prints what it has
+    /// done or seen, and serves no requests.
+    pub fn reports_failed_writes(&self) -> bool {
+        self.is_query()
+            || matches!(
+                self,
+                Command::Restore(_) | Command::Top(_) | Command::Pki(_) | Command::Ran(_)
+            )
     }
 
     /// Runs the command to its end.
