@@ -1,6 +1,7 @@
 //! A status as text: a summary first, then each function, with lists as tables. Empty values are
 //! left out.
 use crate::table::table;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
@@ -84,9 +85,29 @@ fn object(members: &Map<String, Value>, depth: usize, out: &mut String) {
                 }
             }
             other => {
-                let _ = writeln!(out, "{indent}{name}: {}", plain(other));
+                let _ = writeln!(out, "{indent}{name}: {}", shown(&name, other));
             }
         }
+    }
+}
+
+/// A member's value; a time in seconds since 1970, which is called `since`, as a date with its age.
+fn shown(name: &str, value: &Value) -> String {
+    let seconds = value.as_i64().filter(|_| name == "since");
+    match seconds.and_then(|at| Timestamp::from_second(at).ok()) {
+        Some(at) => format!("{at} ({})", age(Timestamp::now().as_second() - at.as_second())),
+        None => plain(value),
+    }
+}
+
+/// A number of seconds in its two largest units.
+fn age(seconds: i64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match seconds.max(0) {
+        ..60 => format!("{} s", seconds.max(0)),
+        60..3600 => format!("{minutes} min"),
+        3600..86_400 => format!("{hours} h {} min", minutes % 60),
+        86_400.. => format!("{days} d {} h", hours % 24),
     }
 }
 
@@ -95,7 +116,7 @@ fn line(members: &Map<String, Value>) -> Option<String> {
     if members.values().any(|member| member.is_object() || member.is_array()) {
         return None;
     }
-    let item = |(name, value): (&String, &Value)| format!("{} {}", words(name), plain(value));
+    let item = |(name, value): (&String, &Value)| format!("{} {}", words(name), shown(name, value));
     if members.len() <= MAX_ON_LINE {
         return Some(
             members
@@ -156,7 +177,7 @@ fn named_rows(members: &Map<String, Value>) -> Option<Vec<Vec<String>>> {
         [String::new()].into_iter().chain(names.iter().map(|name| name.to_string())).collect();
     let row = |(name, object): (&String, &Vec<(String, &Value)>)| {
         let cell = |column: &&String| {
-            object.iter().find(|(n, _)| n == *column).map_or("".into(), |(_, v)| plain(v))
+            object.iter().find(|(n, _)| n == *column).map_or("".into(), |(n, v)| shown(n, v))
         };
         [words(name)].into_iter().chain(names.iter().map(cell)).collect()
     };
@@ -173,7 +194,8 @@ fn rows(objects: &[&Map<String, Value>]) -> Vec<Vec<String>> {
     }
     let head = names.iter().map(|name| words(name)).collect();
     let row = |object: &&Map<String, Value>| {
-        names.iter().map(|name| object.get(*name).map_or("".into(), plain)).collect()
+        let cell = |name: &&String| object.get(*name).map_or("".into(), |value| shown(name, value));
+        names.iter().map(cell).collect()
     };
     [head].into_iter().chain(objects.iter().map(row)).collect()
 }
@@ -277,6 +299,25 @@ mod tests {
             assert!(text.contains(line), "{line}\n{text}");
         }
         assert!(!text.contains("nothing") && !text.contains("empty"), "{text}");
+    }
+
+    #[test]
+    fn a_time_is_a_date_with_its_age() {
+        let text = status(&json!({"nfs": [{"name": "upf", "status": {"associations": [
+            {"peer": "127.0.0.7:8805", "since": 1_764_540_000, "sessions": 3}]}}]}));
+        assert!(text.contains("2025-11-30T22:00:00Z (") && !text.contains("1764540000"), "{text}");
+        assert_eq!(shown("sessions", &json!(1_764_540_000)), "1764540000");
+        for (seconds, wanted) in [
+            (-3, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (3599, "59 min"),
+            (3660, "1 h 1 min"),
+            (86_399, "23 h 59 min"),
+            (180_000, "2 d 2 h"),
+        ] {
+            assert_eq!(age(seconds), wanted);
+        }
     }
 
     #[test]
