@@ -22,6 +22,9 @@ pub fn run(args: CheckArgs) -> Result<()> {
          prints one",
     )?;
     let config = Config::load_for_machine(Some(&file))?;
+    for note in config.notes() {
+        eprintln!("note: {note}");
+    }
     for name in config.absent_interfaces() {
         eprintln!(
             "note: upf.xdp.interfaces: this machine has no interface {name}, without which the UPF \

@@ -8,6 +8,9 @@ use nix::net::if_::if_nametoindex;
 use std::net::Ipv6Addr;
 use std::path::Path;
 
+/// UDP port of GTP-U (TS 29.281, 4.4.2.3).
+const GTPU_PORT: u16 = 2152;
+
 /// An IPv4 pool as its first and last address.
 fn range4(text: &str) -> Option<(u32, u32)> {
     let pool = Pool::parse(text).ok()?;
@@ -135,6 +138,19 @@ impl Config {
         findings
     }
 
+    /// What is allowed, and works with special peers only.
+    pub fn notes(&self) -> Vec<String> {
+        let port = self.upf.n3.address.port();
+        let is_external = self.sbi.external.iter().any(|external| external == "upf");
+        if is_external || port == GTPU_PORT {
+            return Vec::new();
+        }
+        vec![format!(
+            "upf.n3.address: gNBs send GTP-U to port {GTPU_PORT} whatever is configured here (TS \
+             29.281, 4.4.2.3), and not to {port}: write {GTPU_PORT}"
+        )]
+    }
+
     /// Interfaces for XDP programs that this machine does not have. Those in another network
     /// namespace are left out.
     pub fn absent_interfaces(&self) -> Vec<&str> {
@@ -235,6 +251,17 @@ fn missing(folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_port_of_gtpu_is_noted() {
+        let mut config = Config::default();
+        assert!(config.notes().is_empty());
+        config.upf.n3.address.set_port(2153);
+        let notes = config.notes();
+        assert!(notes[0].contains("upf.n3.address") && notes[0].contains("2153"), "{notes:?}");
+        config.sbi.external = vec!["upf".into()];
+        assert!(config.notes().is_empty());
+    }
 
     #[test]
     fn ranges_overlap_and_contain_each_other() {

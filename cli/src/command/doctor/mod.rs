@@ -105,6 +105,8 @@ fn examine(config: &Config) -> Vec<Check> {
         checks.push(sctp(Path::new("/proc/net/sctp").exists()));
     }
     checks.extend(addresses(config));
+    let notes = config.notes().into_iter();
+    checks.extend(notes.map(|note| Check::note("addresses", note, "see above")));
     checks.extend(tun(config, Path::new("/dev/net/tun").exists()));
     if starts(config, "upf") {
         let setting = read_within(config.upf.n6.netns.as_deref(), "/proc/sys/net/ipv4/ip_forward");
