@@ -1,10 +1,10 @@
 //! `martlet charging`: usage and quota of subscribers.
 use super::subscriber::supi;
-use crate::core_client::Request;
+use crate::core_client::{CoreClient, Request};
 use crate::oam_client::OamArgs;
 use crate::runtime;
 use crate::table::table;
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use hyper::Method;
 use martlet_sbi::path_segment;
@@ -22,6 +22,9 @@ pub struct ChargingArgs {
     /// Set the remaining quota in bytes, or `unlimited`
     #[arg(long, requires = "imsi")]
     set: Option<String>,
+    /// Set the quota also if there is no such subscriber
+    #[arg(long, requires = "set")]
+    force: bool,
     #[command(flatten)]
     oam: OamArgs,
     /// Print JSON
@@ -47,7 +50,13 @@ pub fn run(args: ChargingArgs) -> Result<()> {
         request = request.change(Method::PUT, Some(body)).of_any_version();
     }
     let core = args.oam.client()?;
-    let mut answer = runtime::block_on(core.send(request))?;
+    let required = supi.as_deref().filter(|_| args.set.is_some() && !args.force);
+    let mut answer = runtime::block_on(async {
+        if let Some(supi) = required {
+            require_subscriber(&core, supi).await?;
+        }
+        core.send(request).await
+    })?;
     if let Some(supi) = &supi {
         only(&mut answer, supi);
     }
@@ -56,6 +65,20 @@ pub fn run(args: ChargingArgs) -> Result<()> {
         return Ok(());
     }
     show(&answer);
+    Ok(())
+}
+
+/// Checks that there is a subscriber, if the API tells: otherwise a typing error makes an account
+/// that nobody uses.
+async fn require_subscriber(core: &CoreClient, supi: &str) -> Result<()> {
+    let CoreClient::Api(api) = core else { return Ok(()) };
+    let path = format!("/subscribers/{}", path_segment(supi));
+    let read = api.request(Method::GET, &path, &[], None).await?;
+    ensure!(
+        read.status != 404,
+        "there is no subscriber {supi}: `martlet subscriber list` shows all, and --force sets the \
+         quota all the same"
+    );
     Ok(())
 }
 

@@ -129,6 +129,11 @@ fn commands_go_over_the_api_and_the_audit_log_has_their_changes() {
         let charged = ok(&site, "charging 001010000000001 --set 5000000")?;
         ensure!(charged.contains("5000000"), "{charged}");
         ensure!(ok(&site, "charging")?.contains("5000000"));
+        let unknown = "charging 001010000000009 --set 7000000";
+        let refused = fails(&site, unknown)?;
+        ensure!(refused.contains("no subscriber imsi-001010000000009"), "{refused}");
+        ensure!(!ok(&site, "charging")?.contains("7000000"));
+        ensure!(ok(&site, &format!("{unknown} --force"))?.contains("7000000"));
         ok(&site, "drain amf")?;
         ok(&site, "drain amf --undo")?;
         let refused = fails(&site, "drain nrf")?;
@@ -151,7 +156,7 @@ fn commands_go_over_the_api_and_the_audit_log_has_their_changes() {
             ("subscriber.remove", 30),
             ("sim-batch.create", 1),
             ("ue.locate", 1),
-            ("charging.set", 1),
+            ("charging.set", 2),
             ("function.drain", 2),
             ("backup.create", 1),
         ] {
