@@ -183,6 +183,35 @@ fn session_types_and_static_addresses_are_set_and_removed() {
 }
 
 #[test]
+fn an_address_in_two_slices_or_of_two_subscribers_is_reported() {
+    let folders = Folders::new("shared-addresses");
+    let add = |imsi: &str, more: &[&str]| [&["add", imsi], more, &KEYS[..]].concat();
+    let address = ["--static-ip", "10.45.255.9"];
+    let slices = ["--slice", "1", "--slice", "2"];
+    let error = folders.fails(&add(IMSI, &[&slices[..], &address].concat()));
+    assert!(error.contains("belongs to one slice") && error.contains("--slice 1 "), "{error}");
+    // What the configuration does not serve is noted.
+    let stderr = |arguments: &[&str]| {
+        let output = folders.run(arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let notes = stderr(&add(IMSI, &[&slices[..], &["--dnn", "ims"]].concat()));
+    assert!(notes.contains("the slice 2 in smf.slices") && !notes.contains("slice 1"), "{notes}");
+    assert_eq!(notes.matches("the data network ims in smf.dnns").count(), 1, "{notes}");
+    let notes = stderr(&add("001010000000002", &address));
+    assert!(!notes.contains("static address") && !notes.contains("smf."), "{notes}");
+    let shared = "imsi-001010000000002 and imsi-001010000000003 have the static address";
+    assert!(stderr(&add("001010000000003", &address)).contains(shared));
+    let none = stderr(&["set", "001010000000003", "--static-ip", "none"]);
+    assert!(!none.contains("static address"), "{none}");
+    assert!(stderr(&["set", "001010000000003", "--static-ip", "10.45.255.9"]).contains(shared));
+    let all = folders.0.join("all.json").display().to_string();
+    folders.ok(&["export", "--output", &all]);
+    assert!(stderr(&["import", &all, "--replace"]).contains(shared));
+}
+
+#[test]
 fn set_reads_keys_from_a_file() {
     let folders = Folders::new("key-file");
     folders.ok(&[&["add", IMSI], &KEYS[..]].concat());

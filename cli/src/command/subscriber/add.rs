@@ -2,10 +2,11 @@
 use super::database::DatabaseArgs;
 use super::keys::Keys;
 use super::over_api;
+use super::static_addresses::StaticAddresses;
 use super::values::{
     Method, TypeOfSession, key, management_field, method, session_types, slice, supi,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use martlet_store::{Secret, ServiceArea, StoreError, SubscribedDnn, SubscribedSlice, Subscriber};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -65,10 +66,11 @@ pub struct AddArgs {
     /// Session AMBR uplink
     #[arg(long, default_value = martlet_store::DEFAULT_AMBR)]
     uplink: String,
-    /// Static IPv4 address in the first data network
+    /// Static IPv4 address in the first data network, if there is one slice
     #[arg(long, conflicts_with = "count")]
     static_ip: Option<Ipv4Addr>,
-    /// An address of the static /64 prefix in the first data network, for a session type with IPv6
+    /// An address of the static /64 prefix in the first data network, for a session type with
+    /// IPv6, if there is one slice
     #[arg(long, conflicts_with = "count")]
     static_ip6: Option<Ipv6Addr>,
     /// Allowed tracking areas, such as 1,2 [default: all]
@@ -98,6 +100,15 @@ fn keys(args: &AddArgs) -> Result<Keys> {
 }
 
 fn subscriber(args: &AddArgs) -> Result<Subscriber> {
+    ensure!(
+        args.slices.len() == 1 || args.static_ip.is_none() && args.static_ip6.is_none(),
+        "a static address belongs to one slice, and {} are given: add the subscriber without it, \
+         and then write `martlet subscriber set {} --slice {} --dnn {} --static-ip ADDRESS`",
+        args.slices.len(),
+        args.supi,
+        args.slices[0],
+        args.dnns[0]
+    );
     let keys = keys(args)?;
     let k = key("key", keys.key.as_ref().context("the key K is missing")?)?;
     let opc = match (&keys.opc, &keys.op) {
@@ -153,16 +164,22 @@ pub(super) fn add(args: &AddArgs) -> Result<()> {
         1 => println!("{} added", first.supi),
         n => println!("{n} subscribers added, from {} on", first.supi),
     };
+    let mut addresses = StaticAddresses::default();
+    addresses.add(&first);
     if let Some(api) = args.database.api()? {
         let mut import = over_api::Import::new(api, args.replace)?;
         for subscriber in all {
             import.add(&subscriber)?;
         }
         report(import.finish()?);
+        args.database.report_unserved(&first)?;
+        addresses.report_over_api(&args.database);
         return Ok(());
     }
     let opened = args.database.open()?;
     report(opened.store.import(all.map(Ok::<_, StoreError>), args.replace)?);
     opened.report_reader();
+    args.database.report_unserved(&first)?;
+    addresses.report_in_store(&opened.store);
     Ok(())
 }

@@ -131,6 +131,44 @@ impl DatabaseArgs {
         Ok(Some(api))
     }
 
+    /// Prints a note for each slice and data network of a subscriber that the SMF of the
+    /// configuration does not serve.
+    pub(super) fn report_unserved(&self, subscriber: &Subscriber) -> Result<()> {
+        // Another database may belong to another core.
+        if self.db.is_some() {
+            return Ok(());
+        }
+        let config = self.config.load()?;
+        if config.sbi.external.iter().any(|name| name == "smf") {
+            return Ok(());
+        }
+        let name = match self.config.file() {
+            Some(file) => file.display().to_string(),
+            None => "the built-in configuration".into(),
+        };
+        let mut absent = Vec::new();
+        for slice in &subscriber.slices {
+            let (sst, sd) = (slice.sst, slice.sd);
+            if !config.smf.slices.iter().any(|served| (served.sst, served.sd) == (sst, sd)) {
+                let sd = sd.map_or_else(String::new, |sd| format!("-{sd:06x}"));
+                absent.push(format!("the slice {sst}{sd} in smf.slices or network.slices"));
+            }
+            for dnn in &slice.dnns {
+                let network = format!("the data network {} in smf.dnns", dnn.name);
+                let mut served = config.smf.dnns.iter();
+                if !served.any(|served| served.name.eq_ignore_ascii_case(&dnn.name))
+                    && !absent.contains(&network)
+                {
+                    absent.push(network);
+                }
+            }
+        }
+        for absent in absent {
+            eprintln!("note: {name} does not have {absent}, so the subscriber cannot use it");
+        }
+        Ok(())
+    }
+
     /// Adds new subscribers to the database itself.
     pub fn add(&self, subscribers: &[Subscriber]) -> Result<()> {
         let opened = self.open()?;

@@ -2,6 +2,7 @@
 use super::database::DatabaseArgs;
 use super::losses::refused;
 use super::over_api;
+use super::static_addresses::StaticAddresses;
 use crate::api_client::Api;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -75,8 +76,10 @@ fn import_over_api(args: &ImportArgs, api: Api) -> Result<()> {
         exchange::read(args.format, inputs, each)
     };
     let (mut count, mut last) = (0u64, String::new());
+    let mut addresses = StaticAddresses::default();
     let losses = read(&mut |subscriber| {
         count += 1;
+        addresses.add(&subscriber);
         last = subscriber.supi;
         Ok(())
     });
@@ -98,6 +101,7 @@ fn import_over_api(args: &ImportArgs, api: Api) -> Result<()> {
     let imported = import.finish()?;
     progress.finish_and_clear();
     println!("{imported} subscribers added");
+    addresses.report_over_api(&args.database);
     Ok(())
 }
 
@@ -139,6 +143,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<()> {
     let mut losses = Losses::default();
     let mut count = 0u64;
     let mut last = String::new();
+    let mut addresses = StaticAddresses::default();
     let subscribers = std::iter::from_fn(|| match receiver.recv() {
         Ok(subscriber) => {
             count += 1;
@@ -147,6 +152,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<()> {
             }
             if let Ok(subscriber) = &subscriber {
                 last.clone_from(&subscriber.supi);
+                addresses.add(subscriber);
             }
             Some(subscriber)
         }
@@ -170,5 +176,6 @@ pub(super) fn import(args: &ImportArgs) -> Result<()> {
     ensure!(imported > 0, "the files contain no subscriber");
     println!("{imported} subscribers added");
     opened.report_reader();
+    addresses.report_in_store(&opened.store);
     Ok(())
 }

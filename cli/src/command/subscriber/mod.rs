@@ -11,6 +11,7 @@ mod over_api;
 mod remove;
 mod set;
 mod show;
+mod static_addresses;
 mod values;
 
 pub use database::DatabaseArgs;
