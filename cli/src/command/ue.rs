@@ -95,7 +95,6 @@ async fn recorded(api: &Api, supi: &str, last: usize) -> Result<Vec<serde_json::
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::command::Command;
     use clap::Parser;
 
