@@ -185,7 +185,9 @@ fn session_types_and_static_addresses_are_set_and_removed() {
 #[test]
 fn an_address_in_two_slices_or_of_two_subscribers_is_reported() {
     let folders = Folders::new("shared-addresses");
-    let add = |imsi: &str, more: &[&str]| [&["add", imsi], more, &KEYS[..]].concat();
+    fn add<'a>(imsi: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        [&["add", imsi], more, &KEYS[..]].concat()
+    }
     let address = ["--static-ip", "10.45.255.9"];
     let slices = ["--slice", "1", "--slice", "2"];
     let error = folders.fails(&add(IMSI, &[&slices[..], &address].concat()));

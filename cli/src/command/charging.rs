@@ -69,7 +69,7 @@ pub fn run(args: ChargingArgs) -> Result<()> {
 }
 
 /// Checks that there is a subscriber, if the API tells: otherwise a typing error makes an account
-/// that nobody uses.
+/// that is never used.
 async fn require_subscriber(core: &CoreClient, supi: &str) -> Result<()> {
     let CoreClient::Api(api) = core else { return Ok(()) };
     let path = format!("/subscribers/{}", path_segment(supi));
