@@ -21,7 +21,9 @@ class Replay(Testbed):
     """Plays the steps of a case with given logs."""
 
     def __init__(self, logs, failing=None, ended=(), registers=True):
-        super().__init__("martlet", tempfile.mkdtemp(prefix="martlet-replay-"))
+        # Removed with this object.
+        self.removed = tempfile.TemporaryDirectory(prefix="martlet-replay-")
+        super().__init__("martlet", self.removed.name)
         self.parts = {label: text.split(PART) for label, text in logs.items()}
         self.failing = failing
         self.has_ended = set(ended)

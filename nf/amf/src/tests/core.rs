@@ -70,7 +70,11 @@ pub struct Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.database);
+        for suffix in ["", "-shm", "-wal", ".key"] {
+            let mut file = self.database.clone().into_os_string();
+            file.push(suffix);
+            let _ = std::fs::remove_file(file);
+        }
     }
 }
 

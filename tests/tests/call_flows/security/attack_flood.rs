@@ -149,10 +149,12 @@ fn attack_unverified_flood_beside_verified_ues_of_the_same_gnb() {
         // Only writes messages: it has no association of its own.
         let writer = RawGnb::connect(&core, 2).await?;
         let mut ran_id = 1 << 20;
-        for _ in 0..100 {
-            for message in registrations() {
+        // Those for emergency services do not hold their turn: they are rejected.
+        let [plain, profile_b, _] = registrations();
+        for _ in 0..150 {
+            for message in [&plain, &profile_b] {
                 ran_id += 1;
-                gnb.send_raw_ngap(1, writer.initial_ue_message(ran_id, &message)).await?;
+                gnb.send_raw_ngap(1, writer.initial_ue_message(ran_id, message)).await?;
             }
         }
         let waiting =
