@@ -1,7 +1,7 @@
 //! Requests that reach the SMF's N4 port, and their responses (TS 29.244, 6.2 and 7.6).
 use super::{N4, N4Error, SessionLayer};
 use crate::metrics;
-use martlet_pfcp::ie::{Cause, OffendingIe, RecoveryTimeStamp};
+use martlet_pfcp::ie::{Cause, FSeid, OffendingIe, RecoveryTimeStamp};
 use martlet_pfcp::transaction::Seen;
 use martlet_pfcp::{
     AssociationSetupResponse, AssociationUpdateResponse, DecodeError, Header, HeartbeatResponse,
@@ -10,6 +10,9 @@ use martlet_pfcp::{
 };
 use std::net::SocketAddr;
 use std::time::Instant;
+
+/// The message type of Session Establishment Response (TS 29.244, table 7.3-1).
+const SESSION_ESTABLISHMENT_RESPONSE: u8 = 51;
 
 impl N4 {
     /// Handles a datagram. Returns the response, if there is one.
@@ -143,13 +146,19 @@ impl N4 {
                 false => None,
             }
         };
-        let failed = match cause_in(bytes).filter(|cause| !cause.is_accepted()) {
+        let Some(waiting) = waiting else { return };
+        let cause = element_in::<Cause>(bytes);
+        let failed = match cause.filter(|cause| !cause.is_accepted()) {
             Some(cause) => N4Error::Rejected(cause.0),
             None => N4Error::Unexpected("a malformed response"),
         };
-        if let Some(waiting) = waiting {
-            let _ = waiting.send(Err(failed));
+        // The UPF has accepted a session that nobody has.
+        if cause.is_some_and(|cause| cause.is_accepted())
+            && let Some(fseid) = established_in(bytes)
+        {
+            self.delete_later(from, self.generation(from), fseid.seid);
         }
+        let _ = waiting.send(Err(failed));
     }
 
     fn execute(
@@ -297,12 +306,19 @@ impl N4 {
     }
 }
 
-/// The cause in a message.
-fn cause_in(bytes: &[u8]) -> Option<Cause> {
+/// An element of a message. The others may be malformed.
+fn element_in<E: IeValue>(bytes: &[u8]) -> Option<E> {
     let (_, body) = Header::decode(bytes).ok()?;
     let elements = elements(body, 0, 0).ok()?;
-    let cause = elements.iter().find(|ie| ie.kind == Cause::TYPE)?;
-    Cause::decode(cause.value, 0).ok()
+    let element = elements.iter().find(|ie| ie.kind == E::TYPE)?;
+    E::decode(element.value, 0).ok()
+}
+
+/// The session of a Session Establishment Response.
+fn established_in(bytes: &[u8]) -> Option<FSeid> {
+    let (header, _) = Header::decode(bytes).ok()?;
+    let is_establishment = header.message_type == SESSION_ESTABLISHMENT_RESPONSE;
+    is_establishment.then(|| element_in(bytes)).flatten()
 }
 
 #[cfg(test)]
@@ -312,8 +328,9 @@ mod tests {
     use crate::n4::deletion;
     use tokio::net::UdpSocket;
 
-    /// What a request fails with, to which the UPF responds with these elements.
-    async fn failure(message_type: u8, elements: &[u8]) -> N4Error {
+    /// What a request fails with, to which the UPF responds with these elements, and the number of
+    /// sessions that are deleted therefore.
+    async fn failure(message_type: u8, elements: &[u8]) -> (N4Error, usize) {
         let upf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let address = upf.local_addr().unwrap();
         let mut config = SmfConfig { upfs: vec![UpfConfig::at(address)], ..SmfConfig::default() };
@@ -327,19 +344,31 @@ mod tests {
             n4.response_received(address, &header.encode(|out| out.extend(elements)), sequence);
         };
         let (answer, ()) = tokio::join!(n4.request(address, Some(7), deletion()), respond);
-        assert!(n4.tables().requests.is_empty());
-        answer.unwrap_err()
+        let tables = n4.tables();
+        assert!(tables.requests.is_empty());
+        (answer.unwrap_err(), tables.deletions.len())
     }
 
     #[tokio::test]
     async fn a_malformed_response_fails_its_request_at_once() {
         // A Session Establishment Response of Open5GS's UPF: cause 73, and no Node ID.
-        let error = failure(51, &[0, 19, 0, 1, 73]).await;
-        assert!(matches!(error, N4Error::Rejected(73)), "{error}");
+        let (error, deleted) = failure(51, &[0, 19, 0, 1, 73]).await;
+        assert!(matches!(error, N4Error::Rejected(73)) && deleted == 0, "{error}");
         // One without a cause; one with an empty cause.
         for elements in [&[][..], &[0, 19, 0, 0]] {
-            let error = failure(55, elements).await;
-            assert!(matches!(error, N4Error::Unexpected(_)), "{error}");
+            let (error, deleted) = failure(55, elements).await;
+            assert!(matches!(error, N4Error::Unexpected(_)) && deleted == 0, "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_session_of_a_malformed_response_is_deleted_at_its_upf() {
+        // Accepted with the UP F-SEID 9, and no Node ID.
+        let fseid = [0_u8, 57, 0, 13, 2, 0, 0, 0, 0, 0, 0, 0, 9, 127, 0, 0, 8];
+        let accepted = [&[0_u8, 19, 0, 1, 1][..], &fseid].concat();
+        let (error, deleted) = failure(51, &accepted).await;
+        assert!(matches!(error, N4Error::Unexpected(_)) && deleted == 1, "{error}");
+        let rejected = [&[0_u8, 19, 0, 1, 73][..], &fseid].concat();
+        assert_eq!(failure(51, &rejected).await.1, 0);
     }
 }
