@@ -230,14 +230,21 @@ async fn establish_anchor(
     let n4 = &session.smf.n4;
     let generation = n4.generation(upf);
     let parameters = parameters(session, restored, role, downlink_action(session, idle));
-    let Message::SessionEstablishmentResponse(response) =
-        n4.request(upf, Some(0), establishment(&parameters)).await?
-    else {
+    let is_missing = |cause: u8| cause == Cause::NO_ESTABLISHED_ASSOCIATION.0;
+    let not_associated = || {
+        n4.association_missing(upf, generation);
+        N4Error::NotAssociated
+    };
+    let answer = match n4.request(upf, Some(0), establishment(&parameters)).await {
+        // The response is malformed, such as without a Node ID.
+        Err(N4Error::Rejected(cause)) if is_missing(cause) => return Err(not_associated()),
+        answer => answer?,
+    };
+    let Message::SessionEstablishmentResponse(response) = answer else {
         return Err(N4Error::Unexpected("another message"));
     };
-    if response.cause == Cause::NO_ESTABLISHED_ASSOCIATION {
-        n4.association_missing(upf, generation);
-        return Err(N4Error::NotAssociated);
+    if is_missing(response.cause.0) {
+        return Err(not_associated());
     }
     if !response.cause.is_accepted() {
         return Err(N4Error::Rejected(response.cause.0));
