@@ -326,8 +326,11 @@ impl Allocation<'_> {
                 complete(&mut response.created_pdrs, &self.chosen);
                 upf.modified(*seid, teids, removed);
             }
-            // The UPF may have changed it.
-            (Change::Modification { seid, .. }, Err(N4Error::Timeout(_))) => {
+            // The UPF may have changed it. The response is unexpected if it is malformed.
+            (
+                Change::Modification { seid, .. },
+                Err(N4Error::Timeout(_) | N4Error::Unexpected(_)),
+            ) => {
                 upf.modified(*seid, teids, &[]);
             }
             (Change::Deletion { seid }, Ok(Message::SessionDeletionResponse(response)))
@@ -804,5 +807,17 @@ mod tests {
         let mut message = establishment(&parameters(1, None)).into();
         assert!(n4.allocate_fteids(upf().n4, Some(0), &mut message).unwrap().is_none());
         assert!(matches!(pdrs_of(&message)[..], [FTeid::Choose { .. }]) && used(&n4) == 0);
+    }
+
+    #[tokio::test]
+    async fn a_session_has_the_teids_of_a_change_with_a_malformed_response() {
+        let n4 = smf().await;
+        established(&n4, establishment(&parameters(1, None)), 5);
+        let mut message = forward(7, N9.into()).into();
+        let allocation = n4.allocate_fteids(upf().n4, Some(5), &mut message).unwrap().unwrap();
+        allocation.answered(&mut Err(N4Error::Unexpected("a malformed response")));
+        assert_eq!(n4.allocated_teids(upf().n4, 5).unwrap().2.len(), 2);
+        deleted(&n4, 5);
+        assert_eq!(used(&n4), 0);
     }
 }
