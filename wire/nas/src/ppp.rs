@@ -44,7 +44,9 @@ impl Ppp {
         for entry in entries {
             let Some((code, identifier, data)) = packet(&entry.contents) else { continue };
             match (entry.identifier, code) {
-                (IPCP, CONFIGURE_REQUEST) => ppp.dns = DnsRequest::read(identifier, data),
+                (IPCP, CONFIGURE_REQUEST) => {
+                    ppp.dns = DnsRequest::read(identifier, data).or(ppp.dns);
+                }
                 (PAP, AUTHENTICATE_REQUEST) => ppp.pap = Some(identifier),
                 (CHAP, CHAP_RESPONSE) => ppp.chap = Some(identifier),
                 _ => {}
@@ -152,6 +154,9 @@ mod tests {
         // The secondary one alone, after an IP address.
         let second = [(IPCP, "01010010030600000000830600000000")];
         assert_eq!(answers(&second, &servers), [(IPCP, "0201000a830601010101".to_string())]);
+        // A further request without DNS servers.
+        let two = [(IPCP, "0101000a810600000000"), (IPCP, "0102000a030600000000")];
+        assert_eq!(answers(&two, &servers), [(IPCP, "0201000a810608080808".to_string())]);
         // An IP address alone, and an Ack.
         assert!(answers(&[(IPCP, "0101000a030600000000")], &servers).is_empty());
         assert!(answers(&[(IPCP, "0201000a810600000000")], &servers).is_empty());
