@@ -222,9 +222,9 @@ impl Tls {
 impl Loaded {
     fn load(files: &Files) -> Result<Loaded, TlsError> {
         let Files { authorities, certificate, key, revoked } = files;
-        let lists = revoked.as_deref().map(revocation_lists).transpose()?.flatten();
-        let has_revocation_list = lists.is_some();
-        let lists = lists.unwrap_or_default();
+        let lists = revoked.as_deref().map(revocation_lists).transpose()?.unwrap_or_default();
+        // A file that is being written may be empty yet.
+        let has_revocation_list = !lists.is_empty();
         let mut roots = RootCertStore::empty();
         let trusted = certificates(authorities)?;
         for root in trusted.iter().cloned() {
@@ -306,14 +306,12 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(all)
 }
 
-/// The lists of a file; `None` if there is no file.
-fn revocation_lists(
-    file: &Path,
-) -> Result<Option<Vec<CertificateRevocationListDer<'static>>>, TlsError> {
+/// The lists of a file; none if there is no file.
+fn revocation_lists(file: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
     let all = CertificateRevocationListDer::pem_file_iter(file);
     match all.and_then(Iterator::collect) {
-        Ok(lists) => Ok(Some(lists)),
-        Err(pem::Error::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Ok(lists) => Ok(lists),
+        Err(pem::Error::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(pem_error(file, error)),
     }
 }
