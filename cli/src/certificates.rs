@@ -73,9 +73,16 @@ pub fn watch_api(tls: Arc<martlet_oam::server::ServerTls>) {
     });
 }
 
+/// The name of the client certificate with a number: each has metrics and warnings of its own.
+fn name_of_database(number: usize) -> String {
+    match number {
+        1 => "postgresql".into(),
+        _ => format!("postgresql-{number}"),
+    }
+}
+
 /// Watches the certificates of new connections to databases.
 fn watch_databases() {
-    const NAME: &str = "postgresql";
     static KNOWN: Mutex<Vec<Arc<TlsClient>>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     for client in martlet_store::tls_clients() {
@@ -83,12 +90,12 @@ fn watch_databases() {
             continue;
         }
         known.push(client.clone());
-        let reloaded = client.clone();
+        let (name, reloaded) = (name_of_database(known.len()), client.clone());
         certificates::watch(CertificateFiles {
-            name: NAME.into(),
+            name: name.clone(),
             files: client.files(),
             reload: Box::new(move || Ok(reloaded.reload()?)),
-            in_use: Box::new(move || in_use(NAME, client.certificate()).into_iter().collect()),
+            in_use: Box::new(move || in_use(&name, client.certificate()).into_iter().collect()),
         });
     }
 }
@@ -203,6 +210,11 @@ mod tests {
         // Renewed, for a short time.
         assert!(!warnings.is_due("amf", Validity::Valid, hours(27)));
         assert!(warnings.is_due("amf", soon, hours(28)));
+    }
+
+    #[test]
+    fn each_certificate_of_databases_has_a_name() {
+        assert_eq!([1, 2, 3].map(name_of_database), ["postgresql", "postgresql-2", "postgresql-3"]);
     }
 
     #[test]
