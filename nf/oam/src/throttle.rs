@@ -122,7 +122,10 @@ impl Throttle {
     /// Forgets the failed sign-ins of a user, and these at its address. Those of other users stay
     /// there: with an account of its own, a caller would guess the passwords of others without end.
     pub fn succeeded(&self, user: &str, address: &str, now: Instant) {
-        let own = self.with(user, now, |caller| std::mem::take(&mut caller.failures));
+        let own = self.with(user, now, |caller| {
+            let has_failed = self.has_failed_lately(caller, now);
+            std::mem::take(&mut caller.failures) * u32::from(has_failed)
+        });
         self.with(address, now, |caller| caller.failures = caller.failures.saturating_sub(own));
     }
 }
@@ -170,6 +173,12 @@ mod tests {
         fail("carol");
         assert!(throttle.may_sign_in("address", now).is_err());
         assert!(throttle.may_sign_in("mallory", now).is_ok());
+        // Failures of the own account that count no more clear none.
+        let later = now + Duration::from_secs(60);
+        (0..2).for_each(|_| throttle.failed("eve", now));
+        (0..3).for_each(|_| throttle.failed("office", later));
+        throttle.succeeded("eve", "office", later);
+        assert!(throttle.may_sign_in("office", later).is_err());
         // Users who mistype now and then are not locked out.
         for minutes in 1..10 {
             let later = now + Duration::from_secs(60 * minutes);
