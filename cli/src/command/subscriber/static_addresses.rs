@@ -11,8 +11,10 @@ use std::net::{IpAddr, Ipv6Addr};
 const PAGE: usize = 1000;
 /// Maximum number of notes.
 const MAX_NOTES: usize = 10;
+/// Addresses, and notes, that are remembered: an import of any size needs little memory.
+const MAX_REMEMBERED: usize = 20_000;
 
-/// The static addresses that a command writes, with their owners.
+/// The first static addresses that a command writes, with their owners.
 #[derive(Default)]
 pub(super) struct StaticAddresses {
     /// The SUPI by data network and address.
@@ -44,7 +46,8 @@ impl StaticAddresses {
     /// Adds those of a subscriber that is written.
     pub(super) fn add(&mut self, subscriber: &Subscriber) {
         self.compare(subscriber);
-        for key in addresses(subscriber) {
+        let room = MAX_REMEMBERED.saturating_sub(self.owners.len());
+        for key in addresses(subscriber).into_iter().take(room) {
             self.owners.entry(key).or_insert_with(|| subscriber.supi.clone());
         }
     }
@@ -52,7 +55,9 @@ impl StaticAddresses {
     /// Notes the addresses that another subscriber has, too.
     fn compare(&mut self, other: &Subscriber) {
         for key in addresses(other) {
-            if let Some(owner) = self.owners.get(&key).filter(|owner| **owner != other.supi) {
+            if let Some(owner) = self.owners.get(&key).filter(|owner| **owner != other.supi)
+                && self.notes.len() < MAX_REMEMBERED
+            {
                 self.notes.insert(note(&key, owner, &other.supi));
             }
         }
@@ -128,5 +133,18 @@ mod tests {
                      10.45.255.1 in internet";
         assert!(notes[0].starts_with(first), "{notes:?}");
         assert!(notes[1].contains("fd45:0:0:7::"), "{notes:?}");
+    }
+
+    #[test]
+    fn an_import_of_many_static_addresses_needs_little_memory() {
+        let mut written = StaticAddresses::default();
+        let mut one = subscriber(1, "internet", "", "");
+        for n in 0..MAX_REMEMBERED as u32 + 5 {
+            one.slices[0].dnns[0].static_ipv4 = Some((0x0a00_0000 + n).into());
+            written.add(&one);
+        }
+        assert_eq!(written.owners.len(), MAX_REMEMBERED);
+        written.compare(&subscriber(2, "internet", "10.0.0.0", ""));
+        assert_eq!(written.notes.len(), 1);
     }
 }
