@@ -37,7 +37,7 @@ pub fn ping6(from: Ipv6Addr, to: Ipv6Addr, sequence: u16) -> Vec<u8> {
 /// prefix and the interface identifier make.
 ///
 /// # Errors
-/// No advertisement arrives within 5 s, or it has no prefix.
+/// No advertisement arrives within 30 s, or it has no prefix.
 pub async fn configure6(ue: &Ue, psi: u8) -> Result<Ipv6Addr> {
     let status = ue.status().await?;
     let session =
@@ -76,9 +76,9 @@ pub async fn configure6(ue: &Ue, psi: u8) -> Result<Ipv6Addr> {
 /// Sends echo requests until a reply arrives.
 ///
 /// # Errors
-/// No reply arrives within 5 s.
+/// No reply arrives within 60 s.
 pub async fn reaches6(ue: &Ue, psi: u8, from: Ipv6Addr, to: Ipv6Addr) -> Result<()> {
-    for sequence in 1..=10 {
+    for sequence in 1..=120 {
         ue.send_ip(psi, ping6(from, to, sequence)).await?;
         let replied = async {
             loop {

@@ -26,7 +26,7 @@ impl AmfEventCallback for Consumer {
     }
 }
 
-/// The next report, within 5 s.
+/// The next report, within 30 s.
 async fn next(reports: &mut mpsc::UnboundedReceiver<AmfEventReport>) -> Result<AmfEventReport> {
     tokio::time::timeout(Duration::from_secs(30), reports.recv())
         .await
