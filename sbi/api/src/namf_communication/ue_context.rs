@@ -337,6 +337,8 @@ pub struct UeContextCreateData {
     pub n2_notify_uri: Option<String>,
     /// Radio capability
     pub ue_radio_capability: Option<N2InfoContent>,
+    /// Radio capability for paging
+    pub ue_radio_capability_for_paging: Option<N2InfoContent>,
     /// NGAP cause
     pub ngap_cause: Option<NgApCause>,
     /// Features of the source AMF
@@ -360,6 +362,7 @@ impl UeContextCreateData {
             pdu_session_list,
             n2_notify_uri: None,
             ue_radio_capability: None,
+            ue_radio_capability_for_paging: None,
             ngap_cause: None,
             supported_features: None,
             serving_network: None,

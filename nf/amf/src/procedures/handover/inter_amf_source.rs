@@ -189,12 +189,21 @@ fn context(
     data.n2_notify_uri = ue.identity.supi.as_ref().map(notify_uri);
     data.ngap_cause = crate::served::cause_to_sbi(&required.cause);
     data.serving_network = Some(plmn_to_sbi(ue.guami().plmn).into());
-    let radio = ue.capabilities.radio.clone();
+    let (radio, for_paging) =
+        (ue.capabilities.radio.clone(), ue.capabilities.radio_for_paging.clone());
     data.ue_radio_capability = radio.as_ref().map(|_| ue_context_transfer::radio_capability());
+    data.ue_radio_capability_for_paging =
+        for_paging.as_ref().map(|_| ue_context_transfer::radio_capability_for_paging());
     let mut body =
         Multipart::new(data).part(CONTAINER, content_type::NGAP, required.container.clone());
-    if let Some(radio) = radio {
-        body = body.part(ue_context_transfer::CAPABILITY, content_type::NGAP, radio);
+    let capabilities = [
+        (ue_context_transfer::CAPABILITY, radio),
+        (ue_context_transfer::CAPABILITY_FOR_PAGING, for_paging),
+    ];
+    for (id, capability) in capabilities {
+        if let Some(capability) = capability {
+            body = body.part(id, content_type::NGAP, capability);
+        }
     }
     for (psi, info) in sessions {
         body = body.part(&format!("psi-{psi}"), content_type::NGAP, info.clone());

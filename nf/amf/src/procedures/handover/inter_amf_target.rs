@@ -95,8 +95,11 @@ async fn handover(
         tracing::warn!(%what, "invalid UE context from the source AMF");
         Ended::from(FAILED_AT_TARGET)
     })?;
-    let radio = data.ue_radio_capability.as_ref();
-    ue.capabilities.radio = radio.and_then(|info| body.find(&info.ngap_data.content_id)).cloned();
+    let part = |info: &Option<N2InfoContent>| {
+        info.as_ref().and_then(|info| body.find(&info.ngap_data.content_id)).cloned()
+    };
+    ue.capabilities.radio = part(&data.ue_radio_capability);
+    ue.capabilities.radio_for_paging = part(&data.ue_radio_capability_for_paging);
     // An older context of the UE ends; its sessions were replaced.
     ue.replace_previous_context().await;
     let of_gnb = session_infos(&data.pdu_session_list, body);

@@ -35,7 +35,8 @@ use std::time::{Duration, Instant};
 const NAS: &str = "nas";
 /// Content identity of the UE radio capability.
 pub(crate) const CAPABILITY: &str = "radio-capability";
-const CAPABILITY_FOR_PAGING: &str = "radio-capability-for-paging";
+/// Content identity of the UE radio capability for paging.
+pub(crate) const CAPABILITY_FOR_PAGING: &str = "radio-capability-for-paging";
 /// Time for the new AMF to report the result.
 const STATUS_UPDATE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -397,6 +398,15 @@ pub(crate) fn radio_capability() -> N2InfoContent {
     }
 }
 
+/// The same for the UE radio capability for paging, in the part [`CAPABILITY_FOR_PAGING`].
+pub(crate) fn radio_capability_for_paging() -> N2InfoContent {
+    N2InfoContent {
+        ngap_ie_type: Some(NgapIeType::UeRadioCapabilityForPaging),
+        ngap_data: reference(CAPABILITY_FOR_PAGING),
+        ..Default::default()
+    }
+}
+
 /// The sessions that are not being released.
 pub(crate) fn session_contexts(ue: &Ue) -> Option<Vec<PduSessionContext>> {
     let session = |(psi, session): (&u8, &Session)| {
@@ -494,11 +504,7 @@ pub(crate) fn transfer_to(
     let answer = UeContextTransferRspData {
         ue_context: context,
         ue_radio_capability: radio.as_ref().map(|_| radio_capability()),
-        ue_radio_capability_for_paging: for_paging.as_ref().map(|_| N2InfoContent {
-            ngap_ie_type: Some(NgapIeType::UeRadioCapabilityForPaging),
-            ngap_data: reference(CAPABILITY_FOR_PAGING),
-            ..Default::default()
-        }),
+        ue_radio_capability_for_paging: for_paging.as_ref().map(|_| radio_capability_for_paging()),
         ..Default::default()
     };
     let mut answer = Multipart::new(answer);
