@@ -91,6 +91,7 @@ done <<'WRONG'
 --set smf.dnns[0].name=internet,smf.dnns[0].pools[0]=10.45.0.0
 --set smf.dnns[0].name=internet,smf.dnns[0].pools={10.45.0.0/17,10.45.128.0/17},smf.dnns[0].pool=10.9.0.0/16
 --set smf.dnns[0].name=internet,smf.dnns[0].pools={10.45.0.0/17,10.45.128.0/17},smf.dnns[0].pool6=fd45::/48
+--set smf.dnns[0].name=internet,smf.dnns[0].pools={10.45.0.0/17,10.45.128.0/17},smf.dnns[0].static_pool=10.45.127.0/24
 --set imagee.tag=1
 --set networkPolicy.gnbs=null
 --set upf.n4Allow=null
