@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import shutil
 import subprocess
 import time
 from dataclasses import dataclass
@@ -259,7 +260,8 @@ class Testbed:
 
     def has_kernel_sctp(self):
         """Whether the kernel has SCTP."""
-        subprocess.run(["modprobe", "-q", "sctp"], check=False, capture_output=True)
+        if shutil.which("modprobe"):
+            subprocess.run(["modprobe", "-q", "sctp"], check=False, capture_output=True)
         return Path("/proc/net/sctp").exists()
 
     def stop_all(self):
