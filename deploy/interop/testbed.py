@@ -2,9 +2,9 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
-import shutil
 import subprocess
 import time
 from dataclasses import dataclass
