@@ -152,7 +152,7 @@ impl N4 {
             Some(cause) => N4Error::Rejected(cause.0),
             None => N4Error::Unexpected("a malformed response"),
         };
-        // The UPF has accepted a session that nobody has.
+        // The UPF has accepted a session that is not in use.
         if cause.is_some_and(|cause| cause.is_accepted())
             && let Some(fseid) = established_in(bytes)
         {
