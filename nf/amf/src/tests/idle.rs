@@ -407,7 +407,7 @@ async fn a_new_5g_guti_follows_a_paging_without_a_transfer_or_a_late_answer() {
     }
 }
 
-/// The 5G-TMSIs of the PAGINGs that a gNB has.
+/// The 5G-TMSIs of the PAGING messages that a gNB has.
 fn paged_tmsis(gnb: &mut mpsc::Receiver<(u16, Bytes)>) -> Vec<u32> {
     use martlet_ngap::ie;
     use martlet_ngap::ngap::{NGAP_PDU, UEPagingIdentity};
