@@ -119,7 +119,7 @@ fn attack_trps_at_the_cells_of_another_gnb_are_ignored() {
         let mut config = with_trps(testbed.core.gnb_config(2), 2..4);
         for (n, cell) in cells().into_iter().take(2).enumerate() {
             // Cells of gNB 1 whose positions are not configured at the LMF.
-            let (identity, position) = (1 << 12 | 0x70 + n as u64, place(3_000.0, 0.0));
+            let (identity, position) = ((1 << 12) | (0x70 + n as u64), place(3_000.0, 0.0));
             config.trps.push(Trp { id: 7 + n as u16, cell: Cell { identity, position, ..cell } });
         }
         let other = Gnb::connect(config).await?;
