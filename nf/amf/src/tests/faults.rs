@@ -102,6 +102,30 @@ async fn an_emergency_registration_of_a_subscriber_is_rejected_unless_nia0_is_co
 }
 
 #[tokio::test]
+async fn null_integrity_needs_an_emergency_registration_in_the_complete_request() {
+    use crate::config::IntegrityName::{NIA0, NIA2};
+    let core = Core::start_with(|config| config.security.integrity = vec![NIA2, NIA0]).await;
+    // REGISTRATION REQUEST for emergency registration in place of initial registration.
+    let mut was_changed = false;
+    let between = move |message: Bytes| {
+        let at = message.windows(3).position(|window| window == [0x7e, 0x00, 0x41]);
+        let Some(at) = at.filter(|_| !std::mem::replace(&mut was_changed, true)) else {
+            return message;
+        };
+        let mut changed = message.to_vec();
+        assert_eq!(changed[at + 3] & 7, 1);
+        changed[at + 3] ^= 5;
+        changed.into()
+    };
+    let gnb = core.gnb_through(between, |_| {}).await.unwrap();
+    let mut config = ue(1);
+    (config.nia, config.null_integrity_allowed) = (0x80, true);
+    let refused = refused(&gnb.new_ue(config).unwrap()).await;
+    assert_eq!(refused.cause(), Some(23), "{refused}");
+    assert_eq!(core.counts().1, 0, "registered");
+}
+
+#[tokio::test]
 async fn a_usim_that_is_ahead_is_resynchronised() {
     let core = Core::start().await;
     let gnb = core.gnb().await;

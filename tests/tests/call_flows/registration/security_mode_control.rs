@@ -92,6 +92,12 @@ fn null_integrity_is_for_emergency_registration_only() {
             ue.establish_pdu_session(internet()).await.expect_err("no session without integrity");
         ensure!(refused.cause() == Some(90), "expected payload was not forwarded: {refused}");
         ue.deregister().await?;
+        // Its security context, with NIA0, is not for a normal registration either.
+        let refused = ue.register().await.expect_err("NIA0 is for emergencies only");
+        ensure!(
+            refused.cause() == Some(23),
+            "expected UE security capabilities mismatch: {refused}"
+        );
         core.until_all_released().await
     });
 }

@@ -357,11 +357,10 @@ async fn verify(
     inbound: &Inbound,
     reading: &mut Option<Reading>,
 ) -> Result<security_mode_control::Complete, Stop> {
-    let emergency = is_emergency(request);
-    let repeat = !inbound.is_verified();
+    let repeat = !inbound.is_verified() || has_null_integrity(ue);
     if let Some((k_amf, ngksi)) = derived {
         let keys = authentication::Keys { k_amf, ngksi, eap_success: None, derived: true };
-        return security_mode_control::run(ue, keys, repeat, emergency).await;
+        return secure(ue, request, keys, repeat).await;
     }
     if is_periodic(request) && ue.capabilities.security.is_none() {
         // A periodic registration has no UE security capability (8.2.6.4). After #9 the UE
@@ -371,7 +370,27 @@ async fn verify(
     identification::identify(ue, request).await?;
     let keys = authentication::run(ue, request.ngksi.key_set_identifier()).await?;
     *reading = subscription_retrieval::begin_reading(ue);
-    security_mode_control::run(ue, keys, repeat, emergency).await
+    secure(ue, request, keys, repeat).await
+}
+
+/// Takes the keys into use. NIA0 needs a complete request for emergency services: anyone may have
+/// changed the type in the request before (TS 24.501, 4.4.4.1 and 4.4.6).
+async fn secure(
+    ue: &mut Ue,
+    request: &NasRegistrationRequest,
+    keys: authentication::Keys,
+    repeat: bool,
+) -> Result<security_mode_control::Complete, Stop> {
+    let complete = security_mode_control::run(ue, keys, repeat, is_emergency(request)).await?;
+    if has_null_integrity(ue) && !is_emergency(complete.request.as_ref().unwrap_or(request)) {
+        return Err(Stop::reject(GmmCause::UeSecurityCapabilitiesMismatch));
+    }
+    Ok(complete)
+}
+
+/// Whether the security context has NIA0, which verifies nothing.
+fn has_null_integrity(ue: &Ue) -> bool {
+    ue.security.as_ref().is_some_and(|security| security.integrity == IntegrityAlgorithm::NIA0)
 }
 
 /// The registration request of a message.
@@ -444,10 +463,14 @@ fn is_verified(ue: &Ue, request: &NasRegistrationRequest, initial: bool) -> bool
     let Some(security) = &ue.security else { return false };
     let same_key = request.ngksi.key_set_identifier() == KeySetIdentifier::Native(security.ngksi);
     let always_authenticate = initial && ue.amf.config.security.always_authenticate;
+    // A UE that has registered for emergency services updates that registration, and needs other
+    // algorithms for normal services (TS 24.501, 4.4.4.1).
+    let needs_integrity = initial && !is_emergency(request) && has_null_integrity(ue);
     ue.identity.supi.is_some()
         && ue.capabilities.security.is_some()
         && same_key
         && !always_authenticate
+        && !needs_integrity
 }
 
 /// Rejects the UE and releases its connection.
