@@ -3,7 +3,7 @@ use crate::database::{Change, Database, Group, Row};
 use crate::postgres::Postgres;
 use crate::seal::Seal;
 use crate::sqlite::Sqlite;
-use crate::{DatabaseUrl, StoreError, Subscriber};
+use crate::{DatabaseUrl, StoreError, SubscribedSlice, Subscriber};
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -489,6 +489,7 @@ pub(crate) fn opened(seal: &Seal, row: &Row) -> Result<Subscriber, StoreError> {
     }
     let mut subscriber: Subscriber = serde_json::from_value(profile)?;
     subscriber.sqn = row.sqn;
+    subscriber.slices.iter_mut().for_each(SubscribedSlice::merge_equal_networks);
     Ok(subscriber)
 }
 
@@ -502,5 +503,6 @@ fn parsed_without_keys(row: &Row) -> Result<Subscriber, StoreError> {
     }
     let mut subscriber: Subscriber = serde_json::from_value(profile.into())?;
     subscriber.sqn = row.sqn;
+    subscriber.slices.iter_mut().for_each(SubscribedSlice::merge_equal_networks);
     Ok(subscriber)
 }

@@ -486,7 +486,36 @@ impl Subscriber {
     }
 }
 
+/// Whether two data networks of a slice differ in nothing but `default` and the case of the name.
+fn is_same_network(one: &SubscribedDnn, other: &SubscribedDnn) -> bool {
+    one.name.eq_ignore_ascii_case(&other.name)
+        && *one == SubscribedDnn { name: one.name.clone(), default: one.default, ..other.clone() }
+}
+
 impl SubscribedSlice {
+    /// SST, or SST and SD.
+    fn label(&self) -> String {
+        match self.sd {
+            Some(sd) => format!("{}-{sd:06x}", self.sst),
+            None => self.sst.to_string(),
+        }
+    }
+
+    /// Removes a data network that equals one before it: earlier versions stored both.
+    pub(crate) fn merge_equal_networks(&mut self) {
+        let mut n = 1;
+        while n < self.dnns.len() {
+            let (before, rest) = self.dnns.split_at_mut(n);
+            match before.iter_mut().find(|dnn| is_same_network(dnn, &rest[0])) {
+                Some(same) => {
+                    same.default |= rest[0].default;
+                    self.dnns.remove(n);
+                }
+                None => n += 1,
+            }
+        }
+    }
+
     fn check(&self, before: &[SubscribedSlice]) -> Result<(), InvalidSubscriber> {
         if self.sd.is_some_and(|sd| sd > 0xff_ffff) {
             return Err(invalid(
@@ -495,7 +524,7 @@ impl SubscribedSlice {
             ));
         }
         if before.iter().any(|slice| (slice.sst, slice.sd) == (self.sst, self.sd)) {
-            return Err(invalid("slices", format!("slice {} occurs twice", self.sst)));
+            return Err(invalid("slices", format!("slice {} occurs twice", self.label())));
         }
         if self.dnns.is_empty() {
             return Err(invalid("slices.dnns", "no data network: write one at least"));
@@ -516,7 +545,12 @@ impl SubscribedSlice {
             if self.dnns[..n].iter().any(|other| other.name.eq_ignore_ascii_case(&dnn.name)) {
                 return Err(invalid(
                     "slices.dnns.name",
-                    format!("{} occurs twice in slice {}: write it once", dnn.name, self.sst),
+                    format!(
+                        "{} occurs twice in slice {}: write it once; a stored subscriber that has \
+                         it twice is replaced with `martlet subscriber import --replace`",
+                        dnn.name,
+                        self.label()
+                    ),
                 ));
             }
             if dnn.session_types.is_empty() {
@@ -612,6 +646,24 @@ mod tests {
         assert_eq!(field(twice), "slices.dnns.name");
         assert_eq!(field(|s| s.slices[0].dnns[0].arp_priority = 16), "slices.dnns.arp_priority");
         assert_eq!(field(|s| s.slices[0].default = false), "slices");
+    }
+
+    #[test]
+    fn equal_data_networks_are_merged_and_the_error_about_others_has_the_slice() {
+        let mut subscriber = valid();
+        let slice = &mut subscriber.slices[0];
+        slice.sd = Some(10);
+        slice.dnns[0].default = false;
+        slice.dnns.push(SubscribedDnn::new("ims"));
+        slice.dnns.push(SubscribedDnn::new("Internet"));
+        slice.dnns.push(SubscribedDnn { five_qi: 5, ..SubscribedDnn::new("ims") });
+        slice.merge_equal_networks();
+        let left: Vec<_> = slice.dnns.iter().map(|dnn| (dnn.name.as_str(), dnn.default)).collect();
+        assert_eq!(left, [("internet", true), ("ims", true), ("ims", true)]);
+        let error = subscriber.check().unwrap_err().message;
+        assert!(error.contains("ims occurs twice in slice 1-00000a: write it once"), "{error}");
+        subscriber.slices[0].dnns.pop();
+        assert_eq!(subscriber.check(), Ok(()));
     }
 
     #[test]

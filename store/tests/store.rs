@@ -325,6 +325,30 @@ fn plain_keys_of_an_earlier_version_are_encrypted_on_opening() {
 }
 
 #[test]
+fn a_data_network_that_an_earlier_version_stored_twice_is_read_once() {
+    let database = TestDatabase::file("twice");
+    database.open().add(&[subscriber()], false).unwrap();
+    let connection = rusqlite::Connection::open(database.folder().join("martlet.db")).unwrap();
+    let profile: String =
+        connection.query_row("SELECT profile FROM subscriber", [], |row| row.get(0)).unwrap();
+    let mut profile: serde_json::Value = serde_json::from_str(&profile).unwrap();
+    let networks = profile["slices"][0]["dnns"].as_array_mut().unwrap();
+    let first = networks[0].clone();
+    networks.push(first);
+    let profile = profile.to_string();
+    connection.execute("UPDATE subscriber SET profile = ?1", [&profile]).unwrap();
+    let store = database.open();
+    assert_eq!(*store.subscriber(SUPI).unwrap().unwrap(), subscriber());
+    assert_eq!(store.list_without_keys("", 10).unwrap()[0].slices, subscriber().slices);
+    let change = |subscriber: &mut Subscriber| {
+        subscriber.groups = vec!["fleet".into()];
+        Ok::<_, StoreError>(())
+    };
+    let changed = store.change(SUPI, change).unwrap().unwrap();
+    assert_eq!((changed.slices, changed.groups.len()), (subscriber().slices, 1));
+}
+
+#[test]
 fn the_store_reconnects_after_the_server_restarts() {
     let Some(mut server) = TestPostgres::start("reconnect").unwrap() else { return };
     let key_file = server.folder().join("operator.key");
