@@ -166,11 +166,18 @@ fn add(args: &GenerateArgs, subscribers: &mut [Subscriber]) -> Result<()> {
         Some(api) => crate::runtime::block_on(make_batches(&api, args, subscribers)),
         None => args.database.add(subscribers),
     };
-    added.map_err(|error| match error.downcast_ref::<StoreError>() {
-        Some(StoreError::Exists(who)) => anyhow!("{who} exists: {OTHERS_EXIST}"),
-        None if error.to_string().contains(" exists") => error.context(OTHERS_EXIST),
+    added.map_err(with_remedy)
+}
+
+/// An error with what to do if a subscriber exists, in place of the remedy of store and API.
+fn with_remedy(error: anyhow::Error) -> anyhow::Error {
+    if let Some(StoreError::Exists(who)) = error.downcast_ref::<StoreError>() {
+        return anyhow!("{who} exists: {OTHERS_EXIST}");
+    }
+    match error.to_string().split_once(" exists") {
+        Some((who, _)) if who.starts_with("imsi-") => anyhow!("{who} exists: {OTHERS_EXIST}"),
         _ => error,
-    })
+    }
 }
 
 fn subscribers(args: &GenerateArgs, plmn: &str) -> Result<Vec<Subscriber>> {
@@ -424,6 +431,19 @@ mod tests {
             })
             .sum();
         assert_eq!(sum % 10, 0, "{number}");
+    }
+
+    #[test]
+    fn the_error_about_a_subscriber_that_exists_begins_with_the_subscriber() {
+        let expected = "imsi-001010000000001 exists: --first begins with another number";
+        let who = "imsi-001010000000001";
+        let of_store = anyhow::Error::from(StoreError::Exists(who.into()));
+        let of_api = anyhow!("{who} exists: change it instead, or use another identity");
+        for error in [of_store, of_api] {
+            assert_eq!(format!("{:#}", with_remedy(error)), expected);
+        }
+        let other = "template.slices: no slice exists";
+        assert_eq!(with_remedy(anyhow!(other)).to_string(), other);
     }
 
     #[test]
