@@ -27,11 +27,12 @@ impl Config {
         upf
     }
 
-    /// The addresses of N2, N4, SBI, OAM, the database and the switch.
+    /// The addresses of N2, N3 of other UPFs, N4, SBI, OAM, the database and the switch.
     fn core_addresses(&self) -> Vec<IpAddr> {
         let mut all = self.amf.n2.bind.clone();
         all.push(self.smf.n4.bind);
         all.extend(self.smf.upfs.iter().map(|upf| upf.n4.ip()));
+        all.extend(self.smf.upfs.iter().filter_map(|upf| upf.n3_address));
         all.extend(FUNCTIONS.iter().filter_map(|name| Some(self.sbi.address(name)?.ip())));
         all.extend(self.oam.listen.map(|address| address.ip()));
         all.push(self.upf.switch.address.ip());
@@ -77,9 +78,11 @@ mod tests {
     fn the_upf_gets_its_smf_and_the_addresses_of_the_core() {
         let mut config = Config::default();
         config.amf.n2.bind = vec![[192, 168, 7, 10].into()];
+        config.smf.upfs[0].n3_address = Some([192, 168, 8, 10].into());
         let upf = config.upf_section();
         assert_eq!(upf.n4.allow, [config.smf.n4.bind.into()]);
         assert!(upf.n6.core.contains(&[192, 168, 7, 10].into()));
+        assert!(upf.n6.core.contains(&[192, 168, 8, 10].into()));
         assert!(upf.n6.core.contains(&config.sbi.udr.ip()));
         assert_eq!(upf.n6.allow.len(), 2);
         config.upf.n4.allow = vec!["10.0.0.0/24".parse().unwrap()];
