@@ -1,13 +1,13 @@
 //! Ethernet headers.
 
 /// EtherType of IPv4.
-pub(crate) const IPV4: u16 = 0x0800;
+pub const ETHERTYPE_IPV4: u16 = 0x0800;
 /// EtherType of IPv6.
-pub(crate) const IPV6: u16 = 0x86dd;
+pub const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// EtherType of a customer VLAN tag (IEEE 802.1Q).
-const CUSTOMER: u16 = 0x8100;
+pub const ETHERTYPE_C_TAG: u16 = 0x8100;
 /// EtherType of a service VLAN tag (IEEE 802.1ad).
-const SERVICE: u16 = 0x88a8;
+pub const ETHERTYPE_S_TAG: u16 = 0x88a8;
 
 /// The header fields of a frame that filters match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +36,8 @@ impl EthernetHeader {
         let ethertype = loop {
             let kind = u16::from_be_bytes(word(at)?);
             let tag = match kind {
-                SERVICE if s_tag.is_none() && c_tag.is_none() => &mut s_tag,
-                CUSTOMER if c_tag.is_none() => &mut c_tag,
+                ETHERTYPE_S_TAG if s_tag.is_none() && c_tag.is_none() => &mut s_tag,
+                ETHERTYPE_C_TAG if c_tag.is_none() => &mut c_tag,
                 _ => break kind,
             };
             *tag = Some(u16::from_be_bytes(word(at + 2)?));

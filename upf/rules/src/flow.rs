@@ -1,6 +1,6 @@
 //! The header fields of IP packets that rules match.
 use super::EthernetHeader;
-use super::ethernet::{IPV4, IPV6};
+use super::ethernet::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The header fields of a packet that rules match.
@@ -130,8 +130,10 @@ impl Flow {
     /// Reads a frame without its check sequence; `None` if its header is incomplete.
     pub fn of_frame(frame: &[u8]) -> Option<Flow> {
         let (header, at) = EthernetHeader::of(frame)?;
-        let inner =
-            frame.get(at..).filter(|_| matches!(header.ethertype, IPV4 | IPV6)).and_then(Flow::of);
+        let inner = frame
+            .get(at..)
+            .filter(|_| matches!(header.ethertype, ETHERTYPE_IPV4 | ETHERTYPE_IPV6))
+            .and_then(Flow::of);
         let unspecified = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let other = Flow::between(unspecified, unspecified, frame.len());
         Some(Flow { ethernet: Some(header), length: frame.len(), ..inner.unwrap_or(other) })

@@ -77,7 +77,7 @@ fn tag_matches(wanted: &Tag, there: Option<u16>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ethernet::{IPV4, IPV6};
+    use crate::ethernet::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
     use martlet_pfcp::ie::{CTag, Ethertype, MacAddress};
 
     /// From 02:…:01 to 02:…:02, customer's VLAN 5 with priority 3, a UDP packet to port 53.
@@ -94,7 +94,10 @@ mod tests {
     fn a_frame_is_read_and_filters_find_it() {
         let flow = Flow::of_frame(&frame()).unwrap();
         let header = flow.ethernet.unwrap();
-        assert_eq!((header.c_tag, header.s_tag, header.ethertype), (Some(0x6005), None, IPV4));
+        assert_eq!(
+            (header.c_tag, header.s_tag, header.ethertype),
+            (Some(0x6005), None, ETHERTYPE_IPV4)
+        );
         assert_eq!((flow.ports, flow.length), (Some((99, 53)), 46));
         // Cut short anywhere, it is a shorter frame or none.
         for length in 0..frame().len() {
@@ -117,7 +120,7 @@ mod tests {
         assert!(tag(Tag { pcp: Some(3), dei: Some(false), vid: Some(5) }).matches(&flow, down));
         assert!(!tag(Tag { pcp: Some(4), ..Tag::default() }).matches(&flow, down));
         assert!(
-            !rule(EthernetPacketFilter { ethertype: Some(Ethertype(IPV6)), ..empty() })
+            !rule(EthernetPacketFilter { ethertype: Some(Ethertype(ETHERTYPE_IPV6)), ..empty() })
                 .matches(&flow, down)
         );
         let from = MacAddress {

@@ -29,7 +29,9 @@ pub use bar::Bar;
 pub use by_id::ById;
 pub use endpoint::Endpoint;
 pub use error::RuleError;
-pub use ethernet::EthernetHeader;
+pub use ethernet::{
+    ETHERTYPE_C_TAG, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_S_TAG, EthernetHeader,
+};
 pub use extras::{PdrExtras, Prefix};
 pub use far::{Action, Duplicate, Far, Tunnel};
 pub use flow::{Flow, Fragment};

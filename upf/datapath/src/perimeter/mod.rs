@@ -11,7 +11,9 @@
 mod ranges;
 
 use crate::senders::Senders;
-use martlet_upf_rules::{Flow, Prefix};
+use martlet_upf_rules::{
+    ETHERTYPE_C_TAG, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_S_TAG, Flow, Prefix,
+};
 use ranges::Ranges;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -35,12 +37,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 const DNS: u16 = 53;
-const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_ARP: u16 = 0x0806;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// Tags of customers (IEEE 802.1Q) and of services (IEEE 802.1ad).
-const ETHERTYPE_C_TAG: u16 = 0x8100;
-const ETHERTYPE_S_TAG: u16 = 0x88a8;
 
 /// A service that UEs may reach wherever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
