@@ -9,6 +9,7 @@ use rustls_pki_types::CertificateDer;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,23 +27,36 @@ static EXPIRY: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     .expect("registered once")
 });
 
+/// Whether the process has given up the rights of its start.
+static IS_STARTED: AtomicBool = AtomicBool::new(false);
+
 /// Checks the files of all certificates now and every minute. Called when the process has given up
 /// the rights of its start. Needs a runtime.
 pub fn start() {
+    IS_STARTED.store(true, Ordering::Relaxed);
     let mut warnings = Warnings::default();
-    check(false);
+    check_all(false);
     warnings.warn();
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(INTERVAL).await;
-            check(false);
+            check(false).await;
             warnings.warn();
         }
     });
 }
 
-/// Checks the files of all certificates. `is_requested` logs known failures again.
-pub fn check(is_requested: bool) {
+/// Checks the files of all certificates on a thread that may wait for the file system.
+/// `is_requested` logs known failures again. Before [`start`], which makes the first check, it does
+/// nothing: the process has rights that it gives up.
+pub async fn check(is_requested: bool) {
+    if IS_STARTED.load(Ordering::Relaxed) {
+        // It ends early if the runtime does.
+        let _ = tokio::task::spawn_blocking(move || check_all(is_requested)).await;
+    }
+}
+
+fn check_all(is_requested: bool) {
     watch_databases();
     certificates::check(is_requested);
 }
@@ -194,6 +208,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::pki::{FUNCTION_DAYS, init, renew};
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn a_certificate_is_warned_about_each_day_and_when_it_expires() {
@@ -210,6 +225,26 @@ mod tests {
         // Renewed, for a short time.
         assert!(!warnings.is_due("amf", Validity::Valid, hours(27)));
         assert!(warnings.is_due("amf", soon, hours(28)));
+    }
+
+    /// The process may read more files then than later.
+    #[tokio::test]
+    async fn a_reload_during_the_start_checks_no_files() {
+        let reloads = Arc::new(AtomicUsize::new(0));
+        let counted = reloads.clone();
+        certificates::watch(CertificateFiles {
+            name: "during-start".into(),
+            files: vec!["/proc/self/status".into()],
+            reload: Box::new(move || {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }),
+            in_use: Box::new(Vec::new),
+        });
+        check(true).await;
+        assert_eq!(reloads.load(Ordering::Relaxed), 0);
+        start();
+        assert_eq!(reloads.load(Ordering::Relaxed), 1, "the first check reads all files");
     }
 
     #[test]

@@ -133,7 +133,7 @@ pub fn on_hangup(reloader: Arc<Mutex<Reloader>>) -> Result<()> {
                     tracing::error!("configuration not reloaded: {reason}");
                 }
             }
-            martlet::certificates::check(true);
+            martlet::certificates::check(true).await;
         }
     });
     Ok(())

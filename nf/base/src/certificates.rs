@@ -103,6 +103,9 @@ struct State {
 
 struct Watched {
     what: CertificateFiles,
+    /// Held during a check.
+    checking: Mutex<()>,
+    /// Not held while files are read: the status waits for it.
     state: Mutex<State>,
 }
 
@@ -129,8 +132,9 @@ pub fn watch(what: CertificateFiles) {
     all.push(Arc::new(Watched::new(what)));
 }
 
-/// Compares all files with those in use, and reads changed ones again. The first check is made when
-/// the process has given up the rights of its start. `is_requested` logs known failures again.
+/// Compares all files with those in use, and reads changed ones again: it waits for them. The first
+/// check is made when the process has given up the rights of its start. `is_requested` logs known
+/// failures again.
 pub fn check(is_requested: bool) {
     let watched = all().clone();
     watched.iter().for_each(|one| one.check(is_requested));
@@ -151,7 +155,8 @@ impl Watched {
     fn new(what: CertificateFiles) -> Watched {
         OUTDATED.with_label_values(&[&what.name]).set(0);
         let stamps = what.files.iter().map(Stamp::of).collect();
-        Watched { what, state: Mutex::new(State { stamps, ..State::default() }) }
+        let state = Mutex::new(State { stamps, ..State::default() });
+        Watched { what, checking: Mutex::default(), state }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -159,9 +164,10 @@ impl Watched {
     }
 
     fn check(&self, is_requested: bool) {
-        let mut state = self.state();
+        let _checking = self.checking.lock().unwrap_or_else(PoisonError::into_inner);
         let stamps: Vec<_> = self.what.files.iter().map(Stamp::of).collect();
         let denied = self.what.files.iter().find(|file| is_denied(file));
+        let mut state = self.state();
         let is_first = !std::mem::replace(&mut state.is_checked, true);
         if is_first {
             state.needs_restart = self.warn_of_restart(denied);
@@ -172,8 +178,11 @@ impl Watched {
             if !is_first && state.stamps == stamps && state.reason.is_none() {
                 return;
             }
+            drop(state);
             // They may change again while they are read: the stamps are from before.
-            return match (self.what.reload)() {
+            let read = (self.what.reload)();
+            let mut state = self.state();
+            return match read {
                 Ok(()) => self.used(&mut state, stamps),
                 Err(error) => self.not_used(&mut state, error.to_string(), is_requested),
             };
