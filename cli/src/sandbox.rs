@@ -205,13 +205,19 @@ fn real_path(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Folders with databases, histories and keys that a function may not read.
+/// Folders with databases, histories, keys and secrets that a function may not read.
 fn private_folders(name: &str, config: &Config) -> Vec<PathBuf> {
     if ["core", API_FUNCTION].contains(&name) {
         return Vec::new();
     }
     let others = PROCESSES.into_iter().filter(|other| *other != name);
-    let files = others.flat_map(|other| written(other, config)).chain(key_file(config));
+    let token_key = config.nrf.token_key.as_ref().filter(|_| name != "nrf").map(PathBuf::from);
+    let secrets = token_key.into_iter().chain(config.oam.api.oidc.client_secret_file.clone());
+    // Each function reads the whole folder of the PKI.
+    let pki = &config.sbi.pki;
+    let secrets = secrets.filter(|file| pki.is_empty() || !file.starts_with(pki));
+    let files = others.flat_map(|other| written(other, config));
+    let files = files.chain(key_file(config)).chain(secrets);
     files.map(|file| real_path(&folder_of(&file))).collect()
 }
 
@@ -460,7 +466,7 @@ mod tests {
     fn folders_of_certificates_are_readable_unless_databases_are_there() {
         let folder = std::env::temp_dir().join(format!("martlet-renewed-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
-        for name in ["data", "live", "archive"] {
+        for name in ["data", "live", "archive", "tokens", "secrets"] {
             std::fs::create_dir_all(folder.join(name)).unwrap();
         }
         let folder = std::fs::canonicalize(&folder).unwrap();
@@ -471,6 +477,8 @@ mod tests {
         config.fabric.socket = Some(folder.join("run/sbi.sock"));
         config.udr.path = folder.join("data/martlet.db").display().to_string();
         config.udr.key_file = folder.join("data/operator.key").display().to_string();
+        config.nrf.token_key = Some(folder.join("tokens/key.pem").display().to_string());
+        config.oam.api.oidc.client_secret_file = Some(folder.join("secrets/oidc"));
         let mut of = |certificate: &str| {
             config.lmf.user_plane.certificate = Some(folder.join(certificate));
             let access = file_access("lmf", &config, &Files::default());
@@ -482,10 +490,12 @@ mod tests {
             assert!(read.contains(&folder.join(name)), "{name}");
         }
         assert!(once.is_empty() && !read.contains(&folder.join("data")), "{once:?}");
-        let (read, once) = of("data/lmf.pem");
-        let file = folder.join("data/lmf.pem");
-        assert!(read.contains(&file) && !read.contains(&folder.join("data")));
-        assert_eq!(once, [file]);
+        for name in ["data", "tokens", "secrets"] {
+            let (read, once) = of(&format!("{name}/lmf.pem"));
+            let file = folder.join(name).join("lmf.pem");
+            assert!(read.contains(&file) && !read.contains(&folder.join(name)), "{name}");
+            assert_eq!(once, [file]);
+        }
         let (read, _) = of("lmf.pem");
         assert!(!read.contains(&folder), "the folder around the databases");
         let _ = std::fs::remove_dir_all(&folder);
