@@ -20,6 +20,7 @@ check "import circles" python3 deploy/lint/circles.py
 check "the check of import circles" python3 deploy/lint/circles_test.py
 check "the report of failed tests" python3 deploy/test/steady_test.py
 check "panics" python3 deploy/lint/panics.py
+check "pipes into grep -q" python3 deploy/lint/pipes.py
 check "publishable crates" python3 deploy/lint/packages.py
 check "commit subjects" python3 deploy/lint/commits.py
 check "spelling" typos --format brief
