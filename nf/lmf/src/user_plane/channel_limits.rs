@@ -1,7 +1,8 @@
 //! Limits of the number of channels: in all, and from one source address, so that one UE cannot
 //! take the channels of all others.
+use martlet_tasks::connections::origin;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The limit that a new channel would exceed.
@@ -40,14 +41,6 @@ fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a UE cannot vary of its source address: an IPv4 address, or the /64 prefix of its session.
-fn source(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-    }
-}
-
 impl ChannelLimits {
     pub(crate) fn new(max: usize, max_per_address: usize) -> Self {
         ChannelLimits { max, max_per_address, open: Arc::default() }
@@ -58,7 +51,8 @@ impl ChannelLimits {
     /// # Errors
     /// The channel exceeds a limit.
     pub(crate) fn admit(&self, address: IpAddr) -> Result<Admitted, ChannelLimit> {
-        let source = source(address);
+        // A UE has all addresses of the /64 prefix of its session.
+        let source = origin(address);
         let mut open = lock(&self.open);
         if open.total >= self.max {
             return Err(ChannelLimit::Total);
