@@ -3,12 +3,16 @@ use super::database::DatabaseArgs;
 use super::over_api;
 use crate::api_client::Api;
 use crate::runtime;
+use anyhow::ensure;
 use martlet_store::{Store, Subscriber};
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
+use std::time::{Duration, Instant};
 
 /// Subscribers that are read at a time.
 const PAGE: usize = 1000;
+/// Maximum time of the comparison with the subscribers of a database.
+const MAX_COMPARISON: Duration = Duration::from_secs(2);
 /// Maximum number of notes.
 const MAX_NOTES: usize = 10;
 /// Addresses, and notes, that are remembered: an import of any size needs little memory.
@@ -20,6 +24,8 @@ pub(super) struct StaticAddresses {
     /// The SUPI by data network and address.
     owners: HashMap<(String, IpAddr), String>,
     notes: BTreeSet<String>,
+    /// Not all subscribers of the database were compared.
+    is_incomplete: bool,
 }
 
 /// The static addresses of a subscriber, each with its data network. Of IPv6, a session has the
@@ -65,14 +71,23 @@ impl StaticAddresses {
 
     /// Prints a note for each address that several subscribers of a database have.
     pub(super) fn report_in_store(mut self, store: &Store) {
+        self.compare_in_store(store, MAX_COMPARISON);
+        self.print();
+    }
+
+    fn compare_in_store(&mut self, store: &Store, longest: Duration) {
+        let start = Instant::now();
         let mut after = String::new();
         while !self.owners.is_empty() {
             let Ok(page) = store.list_without_keys(&after, PAGE) else { break };
             let Some(last) = page.last() else { break };
             after.clone_from(&last.supi);
             page.iter().for_each(|subscriber| self.compare(subscriber));
+            if start.elapsed() >= longest {
+                self.is_incomplete = page.len() == PAGE;
+                break;
+            }
         }
-        self.print();
     }
 
     /// The same for the database of the running core.
@@ -81,12 +96,14 @@ impl StaticAddresses {
             && let Ok(config) = database.config()
             && let Some(api) = Api::of_core(&config)
         {
+            let start = Instant::now();
             let compared = over_api::list(&api, usize::MAX, |subscriber| {
                 self.compare(&subscriber);
+                ensure!(start.elapsed() < MAX_COMPARISON, "the comparison takes too long");
                 Ok(())
             });
             // The subscribers are written. Without an answer there are fewer notes.
-            let _ = runtime::block_on(compared);
+            self.is_incomplete = runtime::block_on(compared).is_err();
         }
         self.print();
     }
@@ -97,6 +114,12 @@ impl StaticAddresses {
         }
         if self.notes.len() > MAX_NOTES {
             eprintln!("note: {} more static addresses are shared", self.notes.len() - MAX_NOTES);
+        }
+        if self.is_incomplete {
+            eprintln!(
+                "note: not all subscribers of the database were compared: others may have the same \
+                 static address"
+            );
         }
     }
 }
@@ -133,6 +156,21 @@ mod tests {
                      10.45.255.1 in internet";
         assert!(notes[0].starts_with(first), "{notes:?}");
         assert!(notes[1].contains("fd45:0:0:7::"), "{notes:?}");
+    }
+
+    #[test]
+    fn the_comparison_with_a_large_database_ends_in_time() {
+        let store = Store::in_memory().unwrap();
+        let all: Vec<_> = (1..=PAGE as u64 + 1)
+            .map(|n| subscriber(n, "internet", if n > 1000 { "10.45.255.1" } else { "" }, ""))
+            .collect();
+        store.add(&all, false).unwrap();
+        for (longest, notes) in [(Duration::ZERO, 0), (Duration::from_secs(600), 1)] {
+            let mut written = StaticAddresses::default();
+            written.add(&subscriber(2000, "internet", "10.45.255.1", ""));
+            written.compare_in_store(&store, longest);
+            assert_eq!((written.notes.len(), written.is_incomplete), (notes, notes == 0));
+        }
     }
 
     #[test]
