@@ -9,7 +9,7 @@ use crate::qos_flows::DEFAULT_QFI;
 use crate::session::{PreparedUpf, Session};
 use crate::user_plane_path::{N9Tunnel, SECOND_SEID, Tunnel, UpfSession, UserPlanePath};
 use martlet_pfcp::ie::{Cause, FTeid};
-use martlet_pfcp::{Message, SessionEstablishmentRequest};
+use martlet_pfcp::{Message, SessionEstablishmentRequest, SessionEstablishmentResponse};
 use martlet_sbi_api::common::PduSessionType;
 use std::net::{IpAddr, SocketAddr};
 
@@ -117,13 +117,7 @@ async fn establish_access(
 ) -> Result<PreparedUpf, N4Error> {
     let n4 = &session.smf.n4;
     let generation = n4.generation(via);
-    let Message::SessionEstablishmentResponse(response) = n4.request(via, Some(0), request).await?
-    else {
-        return Err(N4Error::Unexpected("another message"));
-    };
-    if !response.cause.is_accepted() {
-        return Err(N4Error::Rejected(response.cause.0));
-    }
+    let response = accepted(n4, (via, generation), request).await?;
     let seid = response.up_fseid.ok_or(N4Error::Unexpected("no F-SEID"))?.seid;
     let tunnels = access_tunnels(&response.created_pdrs);
     let ((teid, address, ipv6), n9) =
@@ -221,21 +215,21 @@ fn unusable(
     N4Error::Unexpected(why)
 }
 
-async fn establish_anchor(
-    session: &Session,
-    upf: SocketAddr,
-    restored: Option<Tunnel>,
-    (role, idle): (Role, Downlink),
-) -> Result<UpfSession, N4Error> {
-    let n4 = &session.smf.n4;
-    let generation = n4.generation(upf);
-    let parameters = parameters(session, restored, role, downlink_action(session, idle));
+/// Requests an N4 session. Returns the response of a UPF that accepts it.
+///
+/// # Errors
+/// [`N4Error::NotAssociated`] if the UPF has no association: it is set up again.
+async fn accepted(
+    n4: &N4,
+    (upf, generation): (SocketAddr, u64),
+    request: SessionEstablishmentRequest,
+) -> Result<SessionEstablishmentResponse, N4Error> {
     let is_missing = |cause: u8| cause == Cause::NO_ESTABLISHED_ASSOCIATION.0;
     let not_associated = || {
         n4.association_missing(upf, generation);
         N4Error::NotAssociated
     };
-    let answer = match n4.request(upf, Some(0), establishment(&parameters)).await {
+    let answer = match n4.request(upf, Some(0), request).await {
         // The response is malformed, such as without a Node ID.
         Err(N4Error::Rejected(cause)) if is_missing(cause) => return Err(not_associated()),
         answer => answer?,
@@ -249,6 +243,19 @@ async fn establish_anchor(
     if !response.cause.is_accepted() {
         return Err(N4Error::Rejected(response.cause.0));
     }
+    Ok(response)
+}
+
+async fn establish_anchor(
+    session: &Session,
+    upf: SocketAddr,
+    restored: Option<Tunnel>,
+    (role, idle): (Role, Downlink),
+) -> Result<UpfSession, N4Error> {
+    let n4 = &session.smf.n4;
+    let generation = n4.generation(upf);
+    let parameters = parameters(session, restored, role, downlink_action(session, idle));
+    let response = accepted(n4, (upf, generation), establishment(&parameters)).await?;
     let seid = response.up_fseid.ok_or(N4Error::Unexpected("no F-SEID"))?.seid;
     let chosen = response.created_pdrs.iter().find_map(|created| match created.local_fteid {
         Some(FTeid::Given { teid, ipv4, ipv6 }) => Some((
@@ -268,4 +275,95 @@ async fn establish_anchor(
         return Err(unusable(n4, at, "another F-TEID"));
     }
     Ok(UpfSession { upf, generation, seid, teid, address, ipv6 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{SmfConfig, UpfConfig};
+    use crate::session_table::SessionTable;
+    use martlet_nf::Shutdown;
+    use martlet_pfcp::ie::{FSeid, NodeId, RecoveryTimeStamp};
+    use martlet_pfcp::{AssociationSetupResponse, Packet};
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+    use tokio::net::UdpSocket;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn node() -> NodeId {
+        NodeId::Ip(Ipv4Addr::LOCALHOST.into())
+    }
+
+    /// A UPF that accepts associations, and has none when a session is requested.
+    async fn run_upf(socket: &UdpSocket) {
+        let mut buffer = [0; 2048];
+        loop {
+            let (length, from) = socket.recv_from(&mut buffer).await.unwrap();
+            let Packet { sequence, message, .. } = Packet::decode(&buffer[..length]).unwrap();
+            let setup = AssociationSetupResponse {
+                node_id: node(),
+                cause: Cause::ACCEPTED,
+                recovery: RecoveryTimeStamp(1),
+                up_features: None,
+                cp_features: None,
+                ip_resources: vec![],
+                flags: None,
+            };
+            let rejection = SessionEstablishmentResponse {
+                node_id: node(),
+                cause: Cause::NO_ESTABLISHED_ASSOCIATION,
+                offending_ie: None,
+                up_fseid: None,
+                created_pdrs: vec![],
+                load: None,
+                overload: None,
+                failed_rule: None,
+                created_traffic_endpoints: vec![],
+            };
+            let response = match message {
+                Message::AssociationSetupRequest(_) => Packet::node(sequence, setup),
+                _ => Packet::session(0, sequence, rejection),
+            };
+            socket.send_to(&response.encode(), from).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_missing_association_is_set_up_again() {
+        let upf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = upf.local_addr().unwrap();
+        let mut config = SmfConfig { upfs: vec![UpfConfig::at(address)], ..SmfConfig::default() };
+        (config.n4.bind, config.n4.port) = (address.ip(), 0);
+        let n4 = N4::open(&config, None, false).await.unwrap();
+        let sessions = SessionTable::new(1, 0);
+        let (_trigger, shutdown) = Shutdown::new();
+        let request = SessionEstablishmentRequest {
+            node_id: node(),
+            cp_fseid: FSeid::new(1, Ipv4Addr::LOCALHOST.into()),
+            create_pdrs: vec![],
+            create_fars: vec![],
+            create_urrs: vec![],
+            create_qers: vec![],
+            create_bar: None,
+            pdn_type: None,
+            inactivity_timer: None,
+            flags: None,
+            create_traffic_endpoints: vec![],
+            fq_csids: vec![],
+        };
+        let establish = async {
+            n4.wait_associated_after(address, 0, LIMIT).await;
+            let generation = n4.generation(address);
+            let outcome = accepted(&n4, (address, generation), request).await;
+            assert!(matches!(outcome, Err(N4Error::NotAssociated)), "{outcome:?}");
+            n4.wait_associated_after(address, generation, LIMIT).await;
+            assert_eq!(n4.generation(address), generation + 1);
+        };
+        tokio::select! {
+            _ = n4.run(&sessions, shutdown) => panic!("N4 has ended"),
+            () = run_upf(&upf) => {}
+            () = establish => {}
+        }
+    }
 }
