@@ -13,6 +13,8 @@ use std::time::Instant;
 
 /// The message type of Session Establishment Response (TS 29.244, table 7.3-1).
 const SESSION_ESTABLISHMENT_RESPONSE: u8 = 51;
+/// The one of Session Modification Response.
+const SESSION_MODIFICATION_RESPONSE: u8 = 53;
 
 impl N4 {
     /// Handles a datagram. Returns the response, if there is one.
@@ -128,6 +130,7 @@ impl N4 {
 
     /// A response whose elements are wrong or missing: its request has failed, and is not sent
     /// again (TS 29.244, 7.6.5 to 7.6.7). The rejections of Open5GS's UPF have no Node ID.
+    /// A modification that it accepts is in force: [`N4Error::Malformed`].
     fn malformed_response(
         &self,
         from: SocketAddr,
@@ -148,9 +151,11 @@ impl N4 {
         };
         let Some(waiting) = waiting else { return };
         let cause = element_in::<Cause>(bytes);
-        let failed = match cause.filter(|cause| !cause.is_accepted()) {
-            Some(cause) => N4Error::Rejected(cause.0),
-            None => N4Error::Unexpected("a malformed response"),
+        let message_type = Header::decode(bytes).ok().map(|(header, _)| header.message_type);
+        let failed = match cause {
+            Some(cause) if !cause.is_accepted() => N4Error::Rejected(cause.0),
+            Some(_) if message_type == Some(SESSION_MODIFICATION_RESPONSE) => N4Error::Malformed,
+            _ => N4Error::Unexpected("a malformed response"),
         };
         // The UPF has accepted a session that is not in use.
         if cause.is_some_and(|cause| cause.is_accepted())
@@ -370,5 +375,17 @@ mod tests {
         assert!(matches!(error, N4Error::Unexpected(_)) && deleted == 1, "{error}");
         let rejected = [&[0_u8, 19, 0, 1, 73][..], &fseid].concat();
         assert_eq!(failure(51, &rejected).await.1, 0);
+    }
+
+    #[tokio::test]
+    async fn a_malformed_response_tells_whether_a_modification_is_accepted() {
+        // Created PDR without a PDR ID.
+        let created = [0_u8, 8, 0, 0];
+        let (error, _) = failure(53, &[&[0_u8, 19, 0, 1, 1][..], &created].concat()).await;
+        assert!(matches!(error, N4Error::Malformed), "{error}");
+        let (error, _) = failure(53, &[&[0_u8, 19, 0, 1, 64][..], &created].concat()).await;
+        assert!(matches!(error, N4Error::Rejected(64)), "{error}");
+        let (error, _) = failure(53, &created).await;
+        assert!(matches!(error, N4Error::Unexpected(_)), "{error}");
     }
 }
