@@ -5,9 +5,10 @@
 //! depend on who allocates.
 //!
 //! A TEID is in use until the UPF confirms that the session is deleted or its PDR removed. Without
-//! a response it is held for [`HOLD_TIME`]. TEIDs are stored with the session. The members of an
-//! SMF set draw from separate ranges; other SMFs at the same UPF do not know each other's TEIDs, so
-//! that such a UPF has to serve one SMF or one set.
+//! a response it is held for [`HOLD_TIME`], and so are those of a session whose deletion the UPF
+//! rejects, or that has ended at another member of the SMF set. TEIDs are stored with the session.
+//! The members of an SMF set draw from separate ranges; other SMFs at the same UPF do not know each
+//! other's TEIDs, so that such a UPF has to serve one SMF or one set.
 use super::session_rules::UPLINK;
 use super::{N4, N4Error};
 use crate::config::UpfConfig;
@@ -17,7 +18,7 @@ use martlet_pfcp::ie::{
     UpFunctionFeatures, UserPlaneIpResource,
 };
 use martlet_pfcp::{AssociationSetupResponse, Message};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
@@ -170,12 +171,17 @@ impl UpfTeids {
 
     /// The UPF has established a session. Another one that had its identifier is lost.
     fn established(&mut self, reference: u64, seid: u64, teids: &[(PdrId, u32)]) {
+        self.abandoned(seid);
+        self.keep(reference, seid, teids);
+    }
+
+    /// This SMF no longer has a session, which the UPF may still have.
+    fn abandoned(&mut self, seid: u64) {
         for (_, teid) in self.of_sessions.remove(&seid).unwrap_or_default() {
             if matches!(self.used.get(&teid), Some(Use::Session { seid: of, .. }) if *of == seid) {
                 self.hold(teid);
             }
         }
-        self.keep(reference, seid, teids);
     }
 
     /// The UPF has changed a session.
@@ -210,6 +216,21 @@ impl UpfTeids {
             if matches!(self.used.get(&teid), Some(Use::Session { seid: of, .. }) if *of == seid) {
                 self.used.remove(&teid);
             }
+        }
+    }
+
+    /// Sessions with these references have ended at another member of the SMF set.
+    fn ended(&mut self, references: &HashSet<u64>) {
+        let of_ended = self.used.iter().filter_map(|(teid, of)| match of {
+            Use::Session { reference, seid } if references.contains(reference) => {
+                Some((*seid, *teid))
+            }
+            _ => None,
+        });
+        let of_ended: Vec<(u64, u32)> = of_ended.collect();
+        for (seid, teid) in of_ended {
+            self.forget(seid, teid);
+            self.hold(teid);
         }
     }
 
@@ -336,11 +357,20 @@ impl Allocation<'_> {
             ) => {
                 upf.modified(*seid, teids, &[]);
             }
-            (Change::Deletion { seid }, Ok(Message::SessionDeletionResponse(response)))
-                if response.cause.is_accepted()
-                    || response.cause == Cause::SESSION_CONTEXT_NOT_FOUND =>
-            {
-                upf.deleted(*seid);
+            (Change::Deletion { seid }, answer) => {
+                let cause = match answer {
+                    Ok(Message::SessionDeletionResponse(response)) => Some(response.cause),
+                    Err(N4Error::Rejected(cause)) => Some(Cause(*cause)),
+                    Ok(_) => None,
+                    // It is requested again.
+                    Err(_) => return,
+                };
+                let is_deleted =
+                    |cause: Cause| cause.is_accepted() || cause == Cause::SESSION_CONTEXT_NOT_FOUND;
+                match cause.is_some_and(is_deleted) {
+                    true => upf.deleted(*seid),
+                    false => upf.abandoned(*seid),
+                }
             }
             _ => return,
         }
@@ -509,6 +539,23 @@ impl N4 {
         let tables = self.fteids();
         let teids = tables.get(&upf)?.of_sessions.get(&seid)?;
         (!teids.is_empty()).then(|| (upf, seid, teids.clone()))
+    }
+
+    /// An N4 session is not deleted: the UPF may keep it.
+    pub(super) fn session_abandoned(&self, upf: SocketAddr, seid: u64) {
+        if let Some(of_upf) = self.fteids().get_mut(&upf) {
+            of_upf.abandoned(seid);
+        }
+    }
+
+    /// Sessions of which this SMF may know TEIDs have ended at another member of the set, which has
+    /// requested their deletion.
+    pub fn sessions_ended(&self, references: &[u64]) {
+        if references.is_empty() {
+            return;
+        }
+        let references: HashSet<u64> = references.iter().copied().collect();
+        self.fteids().values_mut().for_each(|of_upf| of_upf.ended(&references));
     }
 
     /// An N4 session of a former process, or of another member of the set, has these TEIDs.
@@ -810,6 +857,39 @@ mod tests {
         let mut message = establishment(&parameters(1, None)).into();
         assert!(n4.allocate_fteids(upf().n4, Some(0), &mut message).unwrap().is_none());
         assert!(matches!(pdrs_of(&message)[..], [FTeid::Choose { .. }]) && used(&n4) == 0);
+    }
+
+    #[tokio::test]
+    async fn the_teids_of_a_session_that_is_not_deleted_are_held() {
+        let n4 = smf().await;
+        (1..=4).for_each(|n| drop(established(&n4, establishment(&parameters(n, None)), n)));
+        let answered = |seid, answer: Result<Message, N4Error>| {
+            let mut message = Message::from(deletion());
+            let allocation = n4.allocate_fteids(upf().n4, Some(seid), &mut message);
+            allocation.unwrap().unwrap().answered(&mut { answer });
+        };
+        let is_held = |of: &&Use| matches!(of, Use::Held(_));
+        let held = || n4.fteids()[&upf().n4].used.values().filter(is_held).count();
+        // The deletion is requested again after a timeout, and not after a rejection.
+        answered(1, Err(N4Error::Timeout(upf().n4)));
+        assert_eq!((used(&n4), held()), (4, 0));
+        answered(1, Err(N4Error::Rejected(Cause::SYSTEM_FAILURE.0)));
+        let response = SessionDeletionResponse {
+            cause: Cause::SYSTEM_FAILURE,
+            offending_ie: None,
+            load: None,
+            overload: None,
+            usage_reports: vec![],
+        };
+        answered(2, Ok(response.into()));
+        assert_eq!((used(&n4), held()), (4, 2));
+        // The UPF does not know the session.
+        answered(3, Err(N4Error::Rejected(Cause::SESSION_CONTEXT_NOT_FOUND.0)));
+        assert_eq!((used(&n4), held()), (3, 2));
+        // Another member of the set had the last one.
+        n4.sessions_ended(&[4, 5]);
+        assert_eq!((used(&n4), held()), (3, 3));
+        assert!((1..=4).all(|seid| n4.allocated_teids(upf().n4, seid).is_none()));
     }
 
     #[tokio::test]

@@ -28,7 +28,11 @@ impl N4 {
         let pending = PendingDeletion { upf, generation, seid };
         let mut tables = self.tables();
         if tables.deletions.len() >= MAX_PENDING {
+            drop(tables);
             metrics::n4("deletion dropped");
+            if self.generation(upf) == generation {
+                self.session_abandoned(upf, seid);
+            }
             return;
         }
         if !tables.deletions.contains(&pending) {
@@ -74,5 +78,29 @@ impl N4 {
             }
             tokio::time::sleep(INTERVAL).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{SmfConfig, UpfConfig};
+
+    #[tokio::test]
+    async fn the_teids_of_a_deletion_that_is_dropped_are_held() {
+        let upf = SocketAddr::from(([127, 0, 0, 8], 8805));
+        let mut config = SmfConfig { upfs: vec![UpfConfig::at(upf)], ..SmfConfig::default() };
+        (config.n4.bind, config.n4.port) = (upf.ip(), 0);
+        let n4 = N4::open(&config, None, false).await.unwrap();
+        n4.restore_teids(1, &(upf, 5, vec![(1, 77)]));
+        n4.delete_later(upf, 0, 5);
+        assert!(n4.allocated_teids(upf, 5).is_some(), "the UPF confirms the deletion later");
+        let other = PendingDeletion { upf, generation: 0, seid: 6 };
+        n4.tables().deletions = vec![other; MAX_PENDING];
+        // Of another association, whose sessions are lost.
+        n4.delete_later(upf, 1, 5);
+        assert!(n4.allocated_teids(upf, 5).is_some());
+        n4.delete_later(upf, 0, 5);
+        assert!(n4.allocated_teids(upf, 5).is_none());
     }
 }

@@ -50,6 +50,7 @@ pub async fn run(smf: Arc<Smf>, shutdown: Shutdown) {
             Err(_) => continue,
         };
         outage.available();
+        smf.n4.sessions_ended(&ended);
         ended.into_iter().for_each(|reference| smf.pools.release_retained(reference));
         for (owner, root) in members {
             let failed = failed_checks.entry(owner.clone()).or_default();
