@@ -50,6 +50,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfIn
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
 use procedures::charging::unanswered_release;
+use procedures::release::address_loss;
 use return_pace::ReturnPace;
 use session_table::SessionTable;
 pub use shared::Smf;
@@ -95,6 +96,7 @@ impl NetworkFunction for Smf {
         let member = config.set.as_ref().map_or(0, |set| set.member);
         let sessions = SessionTable::new(config.max_sessions, member);
         let restorations = Semaphore::new(MAX_RESTORATIONS);
+        let address_losses = Semaphore::new(address_loss::MAX_CONCURRENT);
         let charging_releases = Arc::new(Semaphore::new(unanswered_release::MAX_PENDING));
         let return_pace = ReturnPace::new(config.n4.return_per_s);
         let limits = limits::SessionLimits::new(&config.limits);
@@ -112,6 +114,7 @@ impl NetworkFunction for Smf {
                 contexts,
                 set,
                 restorations,
+                address_losses,
                 charging_releases,
                 return_pace,
                 itself,

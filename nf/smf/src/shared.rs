@@ -28,6 +28,8 @@ pub struct Smf {
     pub(crate) set: Option<Arc<SetContexts>>,
     /// Limits concurrent restorations.
     pub(crate) restorations: Semaphore,
+    /// Limits concurrent releases of sessions whose address is in no pool.
+    pub(crate) address_losses: Semaphore,
     /// Limits the releases of charging sessions that are repeated.
     pub(crate) charging_releases: Arc<Semaphore>,
     /// Limits the rate at which sessions return to a UPF.
