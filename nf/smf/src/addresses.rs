@@ -19,6 +19,25 @@ impl Addresses {
     pub fn ipv6(&self) -> Option<Ipv6Addr> {
         self.prefix.map(|prefix| Ipv6Addr::from(u128::from(prefix) << 64))
     }
+
+    /// Whether there is no address.
+    pub fn is_empty(&self) -> bool {
+        *self == Addresses::default()
+    }
+
+    /// Whether both have the same IPv4 address, or the same prefix.
+    pub fn overlap(&self, other: &Addresses) -> bool {
+        self.ipv4.is_some() && self.ipv4 == other.ipv4
+            || self.prefix.is_some() && self.prefix == other.prefix
+    }
+
+    /// Those that `other` does not have.
+    pub fn without(&self, other: &Addresses) -> Addresses {
+        Addresses {
+            ipv4: self.ipv4.filter(|ipv4| other.ipv4 != Some(*ipv4)),
+            prefix: self.prefix.filter(|prefix| other.prefix != Some(*prefix)),
+        }
+    }
 }
 
 impl std::fmt::Display for Addresses {
@@ -358,6 +377,21 @@ mod tests {
         assert_eq!(pools.allocate_ipv4("internet", None), Some(all[3]));
         assert_eq!(pools.allocate_ipv4("internet", None), Some(all[1]));
         assert_eq!(pools.allocate_ipv4("internet", None), None);
+    }
+
+    #[test]
+    fn addresses_of_both_ip_versions_are_compared_each() {
+        let of = |ipv4: Option<u8>, prefix| {
+            let ipv4 = ipv4.map(|last| Ipv4Addr::new(10, 0, 0, last));
+            Addresses { ipv4, prefix }
+        };
+        let both = of(Some(7), Some(8));
+        assert!(both.overlap(&of(Some(7), None)) && both.overlap(&of(Some(1), Some(8))));
+        assert!(!both.overlap(&of(Some(8), Some(7))));
+        assert!(!of(None, None).overlap(&of(None, None)));
+        assert_eq!(both.without(&of(Some(7), None)), of(None, Some(8)));
+        assert_eq!(both.without(&of(Some(1), Some(8))), of(Some(7), None));
+        assert!(both.without(&both).is_empty() && !both.is_empty());
     }
 
     #[test]

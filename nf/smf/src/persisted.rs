@@ -76,8 +76,8 @@ pub struct PersistedSession {
     status_uri: String,
     kind: PduSessionType,
     addresses: Addresses,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    static_address: bool,
+    #[serde(default, skip_serializing_if = "Addresses::is_empty")]
+    static_addresses: Addresses,
     #[serde(default = "one")]
     ssc_mode: u8,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -240,7 +240,7 @@ pub fn session(
             kind: stored.kind,
             addresses: stored.addresses,
             is_in_pool: is_marked,
-            has_static_address: stored.static_address,
+            static_addresses: stored.static_addresses,
             ssc_mode: stored.ssc_mode,
             framed_routes: stored.routes,
             unstructured_server: stored.server,
@@ -306,7 +306,7 @@ impl Session {
             status_uri: self.amf.status_uri.clone(),
             kind: parameters.kind.clone(),
             addresses: parameters.addresses,
-            static_address: parameters.has_static_address,
+            static_addresses: parameters.static_addresses,
             ssc_mode: parameters.ssc_mode,
             routes: parameters.framed_routes.clone(),
             server: parameters.unstructured_server,

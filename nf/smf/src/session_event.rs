@@ -1,8 +1,10 @@
 //! Events for the task of a session.
+use crate::addresses::Addresses;
 use martlet_nas::GsmCause;
 use martlet_pfcp::SessionReportRequest;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Multipart, Problem};
+use martlet_sbi_api::common::Supi;
 use martlet_sbi_api::npcf_sm_policy_control::SmPolicyDecision;
 use martlet_sbi_api::nsmf_pdusession::{
     SmContextReleaseData, SmContextUpdateData, SmContextUpdatedData,
@@ -12,6 +14,14 @@ use tokio::sync::oneshot;
 
 /// The response to an UpdateSMContext request.
 pub type UpdateResponse = Result<Option<Multipart<SmContextUpdatedData>>, Problem>;
+
+/// A session that waits for static addresses of its subscriber.
+pub struct AddressReclaim {
+    pub supi: Supi,
+    pub addresses: Addresses,
+    /// The response. It is dropped by a session that keeps its addresses.
+    pub released: oneshot::Sender<()>,
+}
 
 /// An event for a session. Large values are boxed, because each queue has room for many events.
 pub enum SessionEvent {
@@ -71,7 +81,7 @@ pub enum SessionEvent {
     AddressesLost,
     /// The dynamic addresses of the session are static ones of another subscriber, whose session
     /// waits for them.
-    AddressesReclaimed(oneshot::Sender<()>),
+    AddressesReclaimed(Box<AddressReclaim>),
     /// Another SMF of the set has taken the session over.
     TakenOver,
     /// The user plane was lost outside of an event. The session is released.

@@ -86,8 +86,8 @@ pub struct SessionParameters {
     pub addresses: Addresses,
     /// The pools of this SMF have the addresses, and get them back when the session ends.
     pub is_in_pool: bool,
-    /// An address is the subscriber's static one.
-    pub has_static_address: bool,
+    /// Those of the addresses that are the subscriber's static ones.
+    pub static_addresses: Addresses,
     /// Session and service continuity mode, 1 to 3 (TS 23.501, 5.6.9).
     pub ssc_mode: u8,
     /// Framed routes: networks behind the UE (TS 23.501, 5.6.14).

@@ -164,8 +164,8 @@ impl Session {
                 return pdu_session_release::by_network(self, cause).await;
             }
             SessionEvent::AddressesLost => return address_loss::run(self).await,
-            SessionEvent::AddressesReclaimed(done) => {
-                return address_reclaim::run(self, done).await;
+            SessionEvent::AddressesReclaimed(reclaim) => {
+                return address_reclaim::run(self, *reclaim).await;
             }
             // TS 23.502, 4.3.2.2.1, step 16.
             SessionEvent::SecurityNotEnforced => {

@@ -96,6 +96,41 @@ fn static_address_that_another_session_has_is_reclaimed() {
     });
 }
 
+/// A dynamic prefix is reclaimed also from a session that has a static IPv4 address.
+#[test]
+fn dynamic_prefix_beside_a_static_address_is_reclaimed() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let dual = || SubscribedDnn {
+            session_types: vec![SessionType::Ipv4v6, SessionType::Ipv6],
+            ..SubscribedDnn::new("internet")
+        };
+        let fixed = Ipv4Addr::new(10, 45, 7, 7);
+        core.subscribe(1, |subscriber| {
+            subscriber.slices[0].dnns = vec![SubscribedDnn { static_ipv4: Some(fixed), ..dual() }];
+        })?;
+        let gnb = core.gnb(1).await?;
+        let (one, two) = (gnb.new_ue(core.ue_config(1))?, gnb.new_ue(core.ue_config(2))?);
+        one.register().await?;
+        let first = one.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv4v6)).await?;
+        ensure!(first.ipv4 == Some(fixed), "{first:?}");
+        let address = configure6(&one, 1).await?;
+        let prefix = Ipv6Addr::from(address.to_bits() & (u128::MAX << 64));
+        core.subscribe(2, |subscriber| {
+            subscriber.slices[0].dnns = vec![SubscribedDnn { static_ipv6: Some(prefix), ..dual() }];
+        })?;
+        two.register().await?;
+        two.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv6)).await?;
+        let of_two = configure6(&two, 1).await?;
+        ensure!(of_two.segments()[..4] == prefix.segments()[..4], "{of_two} is not in {prefix}/64");
+        core.until("the other session is released", |counts| counts.sessions == 1).await?;
+        for ue in [&one, &two] {
+            ue.deregister().await?;
+        }
+        core.until_all_released().await
+    });
+}
+
 /// The name of a data network is the same in upper and lower case (TS 23.003, 9.1).
 #[test]
 fn a_data_network_in_another_case_is_served() {

@@ -128,7 +128,7 @@ async fn accept(
     let permits = acquire_permits(smf, &request, slice, &dnn)?;
     let amf = serving_amf(smf, data, &supi).await?;
     let fixed = static_addresses(&kind, &subscription);
-    address_reclaim::request(smf, &dnn, &fixed).await;
+    address_reclaim::request(smf, &supi, &dnn, &fixed).await;
     // No await below this line: a cancelled request would leak the session's resources.
     let (reference, inbox, addresses) = allocate(smf, &request, &supi, &dnn, &kind, &subscription)?;
     let session = Box::new(Session {
@@ -147,7 +147,7 @@ async fn accept(
             kind,
             addresses,
             is_in_pool: true,
-            has_static_address: fixed != Addresses::default(),
+            static_addresses: fixed,
             ssc_mode,
             framed_routes: framed_routes(&subscription),
             unstructured_server: unstructured,

@@ -4,9 +4,10 @@
 use super::pdu_session_release;
 use crate::addresses::Addresses;
 use crate::session::Session;
-use crate::session_event::SessionEvent;
+use crate::session_event::{AddressReclaim, SessionEvent};
 use crate::shared::Smf;
 use martlet_nas::GsmCause;
+use martlet_sbi_api::common::{Dnn, Supi};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -14,13 +15,14 @@ use tokio::sync::oneshot;
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Makes static addresses of a new session free, if other sessions have them as dynamic ones.
-pub async fn request(smf: &Smf, dnn: &str, addresses: &Addresses) {
+pub async fn request(smf: &Smf, supi: &Supi, dnn: &Dnn, addresses: &Addresses) {
     if !smf.pools.is_used(dnn, addresses) {
         return;
     }
     let released = smf.sessions.with_addresses(addresses).into_iter().filter_map(|session| {
-        let (done, wait) = oneshot::channel();
-        session.send(SessionEvent::AddressesReclaimed(done)).then_some(wait)
+        let (released, wait) = oneshot::channel();
+        let reclaim = AddressReclaim { supi: supi.clone(), addresses: *addresses, released };
+        session.send(SessionEvent::AddressesReclaimed(reclaim.into())).then_some(wait)
     });
     let released: Vec<_> = released.collect();
     let all = async {
@@ -31,11 +33,14 @@ pub async fn request(smf: &Smf, dnn: &str, addresses: &Addresses) {
     let _ = tokio::time::timeout(LIMIT, all).await;
 }
 
-/// Releases the session and returns its addresses to their pools, unless they are its own static
-/// ones. Returns `false` if it has ended.
-pub async fn run(session: &mut Session, done: oneshot::Sender<()>) -> bool {
+/// Releases the session and returns its addresses to their pools, unless it has none of the wanted
+/// ones, or as its own static ones. Returns `false` if it has ended.
+pub async fn run(session: &mut Session, reclaim: AddressReclaim) -> bool {
     let parameters = &session.parameters;
-    if parameters.has_static_address || !parameters.is_in_pool {
+    let dynamic = parameters.addresses.without(&parameters.static_addresses);
+    // An earlier version has stored the subscriber's other session without its static addresses.
+    let is_owner = session.supi == reclaim.supi;
+    if is_owner || !dynamic.overlap(&reclaim.addresses) || !parameters.is_in_pool {
         return true;
     }
     tracing::info!(
@@ -50,6 +55,6 @@ pub async fn run(session: &mut Session, done: oneshot::Sender<()>) -> bool {
         session.smf.pools.release(&session.dnn, &session.parameters.addresses);
         session.parameters.is_in_pool = false;
     }
-    let _ = done.send(());
+    let _ = reclaim.released.send(());
     is_alive
 }
