@@ -65,6 +65,8 @@ struct Pool {
     /// Released addresses, the oldest first: the first and the last one of each run.
     released: VecDeque<(u64, u64)>,
     used: HashSet<u64>,
+    /// Those in use that are static ones of the sessions that have them.
+    fixed: HashSet<u64>,
     /// Static addresses in use that are also among the released ones.
     queued: HashSet<u64>,
 }
@@ -78,6 +80,7 @@ impl Pool {
             next: first,
             released: VecDeque::new(),
             used: HashSet::new(),
+            fixed: HashSet::new(),
             queued: HashSet::new(),
         }
     }
@@ -144,6 +147,15 @@ impl Pool {
     }
 
     fn allocate_static(&mut self, address: u64) -> bool {
+        let is_free = self.take(address);
+        if is_free {
+            self.fixed.insert(address);
+        }
+        is_free
+    }
+
+    /// Takes an address that is free.
+    fn take(&mut self, address: u64) -> bool {
         let is_free = (self.first..=self.last).contains(&address) && self.used.insert(address);
         if is_free && address < self.next {
             self.queued.insert(address);
@@ -154,7 +166,7 @@ impl Pool {
     /// Marks the address of a restored session as in use. Skips addresses after it, which may be
     /// assigned to sessions that were not stored.
     fn mark_used(&mut self, address: u64) -> bool {
-        if !self.allocate_static(address) {
+        if !self.take(address) {
             return false;
         }
         if self.end_of_reserved(address).is_some() {
@@ -170,6 +182,7 @@ impl Pool {
     }
 
     fn release(&mut self, address: u64) {
+        self.fixed.remove(&address);
         let is_missing = self.used.remove(&address) && !self.queued.remove(&address);
         if is_missing && address < self.next && self.end_of_reserved(address).is_none() {
             self.released.push_back((address, address));
@@ -261,13 +274,14 @@ impl Pools {
         }
     }
 
-    /// Whether one of these addresses is in use.
-    pub fn is_used(&self, dnn: &str, addresses: &Addresses) -> bool {
+    /// Whether one of these addresses is in use as a dynamic one.
+    pub fn has_dynamic(&self, dnn: &str, addresses: &Addresses) -> bool {
         let pools = self.pools();
         let Some(network) = pools.get(&dnn.to_ascii_lowercase()) else { return false };
         let has = |pool: &Option<Pool>, address: Option<u64>| {
-            let used = pool.as_ref().zip(address);
-            used.is_some_and(|(pool, address)| pool.used.contains(&address))
+            pool.as_ref().zip(address).is_some_and(|(pool, address)| {
+                pool.used.contains(&address) && !pool.fixed.contains(&address)
+            })
         };
         has(&network.ipv4, addresses.ipv4.map(|ipv4| u32::from(ipv4).into()))
             || has(&network.ipv6, addresses.prefix)
@@ -292,6 +306,18 @@ impl Pools {
             return false;
         }
         true
+    }
+
+    /// Marks addresses of a restored session, which are in use, as its static ones.
+    pub fn mark_static(&self, dnn: &str, addresses: &Addresses) {
+        let mut pools = self.pools();
+        let Some(network) = pools.get_mut(&dnn.to_ascii_lowercase()) else { return };
+        if let (Some(pool), Some(ipv4)) = (&mut network.ipv4, addresses.ipv4) {
+            pool.fixed.insert(u32::from(ipv4).into());
+        }
+        if let (Some(pool), Some(prefix)) = (&mut network.ipv6, addresses.prefix) {
+            pool.fixed.insert(prefix);
+        }
     }
 
     /// Releases addresses.
@@ -380,6 +406,28 @@ mod tests {
     }
 
     #[test]
+    fn a_restored_address_is_dynamic_unless_it_is_marked_as_static() {
+        let network = |name: &str| DnnConfig {
+            name: name.into(),
+            pool: "10.0.0.0/24".into(),
+            pool6: "fd45::/60".into(),
+            ..Default::default()
+        };
+        let pools = Pools::new(&[network("internet"), network("ims")]).unwrap();
+        let ipv4 = Some(Ipv4Addr::new(10, 0, 0, 9));
+        let restored = Addresses { ipv4, prefix: Some(0xfd45_0000_0000_0002) };
+        let fixed = Addresses { ipv4, prefix: None };
+        assert!(pools.mark_used("internet", &restored));
+        assert!(pools.has_dynamic("internet", &fixed) && !pools.has_dynamic("ims", &fixed));
+        pools.mark_static("Internet", &fixed);
+        assert!(!pools.has_dynamic("internet", &fixed));
+        assert!(pools.has_dynamic("internet", &restored), "the prefix");
+        // The next session has it as a dynamic one.
+        pools.release("internet", &restored);
+        assert!(pools.mark_used("internet", &fixed) && pools.has_dynamic("internet", &fixed));
+    }
+
+    #[test]
     fn addresses_of_both_ip_versions_are_compared_each() {
         let of = |ipv4: Option<u8>, prefix| {
             let ipv4 = ipv4.map(|last| Ipv4Addr::new(10, 0, 0, last));
@@ -429,9 +477,9 @@ mod tests {
         // A released one stays reserved, whether it was assigned before the others or after them.
         assert_eq!(pools.allocate_ipv4("internet", Some(v4(6))), Some(v4(6)));
         for address in [v4(5), v4(6), v4(9)] {
-            assert!(pools.is_used("internet", &of(address)));
+            assert_eq!(pools.has_dynamic("internet", &of(address)), address == v4(9));
             pools.release("internet", &of(address));
-            assert!(!pools.is_used("internet", &of(address)));
+            assert!(!pools.has_dynamic("internet", &of(address)));
         }
         assert_eq!(all(), [9]);
         assert_eq!(pools.allocate_ipv4("internet", Some(v4(5))), Some(v4(5)));

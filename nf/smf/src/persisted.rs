@@ -182,6 +182,9 @@ pub fn session(
         }
         return Err(RestoreError::TooManySessions);
     };
+    if is_marked {
+        smf.pools.mark_static(&stored.dnn, &stored.static_addresses);
+    }
     let peer = |root: ApiRoot| smf.context.peer_at(root).about(&stored.supi);
     // After a restart of the SMF, sessions belong to the association that is set up next.
     let generation = |upf| if taken_over { smf.n4.generation(upf) } else { 0 };

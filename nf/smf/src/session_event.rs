@@ -4,7 +4,7 @@ use martlet_nas::GsmCause;
 use martlet_pfcp::SessionReportRequest;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{Multipart, Problem};
-use martlet_sbi_api::common::Supi;
+use martlet_sbi_api::common::{Dnn, Supi};
 use martlet_sbi_api::npcf_sm_policy_control::SmPolicyDecision;
 use martlet_sbi_api::nsmf_pdusession::{
     SmContextReleaseData, SmContextUpdateData, SmContextUpdatedData,
@@ -18,6 +18,7 @@ pub type UpdateResponse = Result<Option<Multipart<SmContextUpdatedData>>, Proble
 /// A session that waits for static addresses of its subscriber.
 pub struct AddressReclaim {
     pub supi: Supi,
+    pub dnn: Dnn,
     pub addresses: Addresses,
     /// The response. It is dropped by a session that keeps its addresses.
     pub released: oneshot::Sender<()>,

@@ -258,14 +258,10 @@ impl SessionTable {
         owners.map(|entry| entry.identity.0.clone()).collect()
     }
 
-    /// The sessions that have one of these addresses.
+    /// The sessions that have one of these addresses. Data networks may use the same addresses.
     pub fn with_addresses(&self, wanted: &Addresses) -> Vec<SessionHandle> {
-        let has = |addresses: &Addresses| {
-            wanted.ipv4.is_some() && addresses.ipv4 == wanted.ipv4
-                || wanted.prefix.is_some() && addresses.prefix == wanted.prefix
-        };
         let tables = self.tables();
-        let all = tables.by_reference.values().filter(|entry| has(&entry.addresses));
+        let all = tables.by_reference.values().filter(|entry| entry.addresses.overlap(wanted));
         all.map(|entry| entry.handle.clone()).collect()
     }
 

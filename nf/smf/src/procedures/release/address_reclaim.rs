@@ -14,14 +14,17 @@ use tokio::sync::oneshot;
 /// How long a new session waits for its static address.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Makes static addresses of a new session free, if other sessions have them as dynamic ones.
+/// Makes static addresses of a new session free, if other sessions of the data network have them as
+/// dynamic ones.
 pub async fn request(smf: &Smf, supi: &Supi, dnn: &Dnn, addresses: &Addresses) {
-    if !smf.pools.is_used(dnn, addresses) {
+    // The subscriber may have another session with them.
+    if !smf.pools.has_dynamic(dnn, addresses) {
         return;
     }
     let released = smf.sessions.with_addresses(addresses).into_iter().filter_map(|session| {
         let (released, wait) = oneshot::channel();
-        let reclaim = AddressReclaim { supi: supi.clone(), addresses: *addresses, released };
+        let (supi, dnn, addresses) = (supi.clone(), dnn.clone(), *addresses);
+        let reclaim = AddressReclaim { supi, dnn, addresses, released };
         session.send(SessionEvent::AddressesReclaimed(reclaim.into())).then_some(wait)
     });
     let released: Vec<_> = released.collect();
@@ -34,13 +37,16 @@ pub async fn request(smf: &Smf, supi: &Supi, dnn: &Dnn, addresses: &Addresses) {
 }
 
 /// Releases the session and returns its addresses to their pools, unless it has none of the wanted
-/// ones, or as its own static ones. Returns `false` if it has ended.
+/// ones, or as its own static ones, or in another data network. Returns `false` if it has ended.
 pub async fn run(session: &mut Session, reclaim: AddressReclaim) -> bool {
     let parameters = &session.parameters;
     let dynamic = parameters.addresses.without(&parameters.static_addresses);
     // An earlier version has stored the subscriber's other session without its static addresses.
     let is_owner = session.supi == reclaim.supi;
-    if is_owner || !dynamic.overlap(&reclaim.addresses) || !parameters.is_in_pool {
+    let is_wanted = session.dnn.eq_ignore_ascii_case(&reclaim.dnn)
+        && dynamic.overlap(&reclaim.addresses)
+        && parameters.is_in_pool;
+    if is_owner || !is_wanted {
         return true;
     }
     tracing::info!(
