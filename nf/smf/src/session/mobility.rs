@@ -56,6 +56,8 @@ pub struct PreparedHandover {
     pub preparation: Preparation,
     /// The target gNB's N3 tunnel endpoint.
     pub target: GtpTunnel,
+    /// The QoS flows that it has set up.
+    pub flows: Box<[u8]>,
     /// The QoS flows that it has not set up.
     pub failed_flows: Box<[u8]>,
 }
@@ -85,11 +87,16 @@ impl HandoverState {
         *self = HandoverState::Preparing(preparation.into());
     }
 
-    /// The target gNB has admitted the session, with this tunnel endpoint and without these QoS
-    /// flows. `None` without a preparation.
-    pub fn admit(&mut self, target: GtpTunnel, failed_flows: Box<[u8]>) -> Option<Preparation> {
+    /// The target gNB has admitted the session, with this tunnel endpoint, with `flows` and without
+    /// `failed_flows`. `None` without a preparation.
+    pub fn admit(
+        &mut self,
+        target: GtpTunnel,
+        flows: Box<[u8]>,
+        failed_flows: Box<[u8]>,
+    ) -> Option<Preparation> {
         let preparation = self.preparation()?;
-        let prepared = PreparedHandover { preparation, target, failed_flows };
+        let prepared = PreparedHandover { preparation, target, flows, failed_flows };
         *self = HandoverState::Prepared(prepared.into());
         Some(preparation)
     }
@@ -171,14 +178,14 @@ mod tests {
     #[test]
     fn a_handover_completes_only_after_its_admission() {
         let mut handover = HandoverState::default();
-        assert!(
-            handover.admit(target(1), Box::default()).is_none() && handover.complete().is_none()
-        );
+        assert!(handover.admit(target(1), Box::default(), Box::default()).is_none());
+        assert!(handover.complete().is_none());
         handover.prepare(preparation());
         assert!(handover.complete().is_none() && handover.is_running());
-        assert!(handover.admit(target(2), Box::new([3])).is_some());
+        assert!(handover.admit(target(2), Box::new([1, 2]), Box::new([3])).is_some());
         let prepared = handover.complete().unwrap();
         assert_eq!((prepared.target, &*prepared.failed_flows), (target(2), &[3][..]));
+        assert_eq!(&*prepared.flows, [1, 2]);
         assert!(!handover.is_running() && handover.complete().is_none());
     }
 
@@ -186,7 +193,7 @@ mod tests {
     fn an_aborted_handover_does_not_complete() {
         let mut handover = HandoverState::default();
         handover.prepare(preparation());
-        handover.admit(target(1), Box::default());
+        handover.admit(target(1), Box::default(), Box::default());
         assert!(handover.abort().is_some() && handover.abort().is_none());
         assert!(handover.complete().is_none());
     }

@@ -13,6 +13,7 @@ use crate::metrics;
 use crate::n4::{N4Error, forward, forwarding_tunnel};
 use crate::procedures::branching::intermediate_upf;
 use crate::procedures::handover::forwarding_release;
+use crate::procedures::modification::network_requested_modification::handed_over;
 use crate::procedures::n1_n2_transfer::{
     N2, n2_sm_error, peer_not_responding, reference, setup_request_at,
 };
@@ -101,7 +102,9 @@ async fn prepare(session: &mut Session, bytes: &Bytes, tac: Option<u32>) -> Upda
 async fn prepared(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     let acknowledge = HandoverRequestAcknowledge::decode(bytes).map_err(n2_sm_error)?;
     let failed = acknowledge.failed_flows.iter().map(|flow| flow.qfi).collect();
-    let Some(preparation) = session.mobility.handover.admit(acknowledge.downlink, failed) else {
+    let set_up = acknowledge.flows.iter().map(|(qfi, _)| *qfi).collect();
+    let handover = &mut session.mobility.handover;
+    let Some(preparation) = handover.admit(acknowledge.downlink, set_up, failed) else {
         return Err(n2_sm_error("no handover is being prepared"));
     };
     check_outcome(session, acknowledge.security);
@@ -194,7 +197,7 @@ async fn completed(session: &mut Session) -> UpdateResponse {
     let Some(prepared) = session.mobility.handover.complete() else {
         return Err(n2_sm_error("no handover was prepared"));
     };
-    let PreparedHandover { target, preparation, failed_flows } = prepared;
+    let PreparedHandover { target, preparation, flows, failed_flows } = prepared;
     let Preparation { route, started, .. } = preparation;
     let access = session.user_plane.path().map(|path| route.access(path));
     let gnb = access.map_or((target.teid, target.address), |upf| upf.gnb(&target));
@@ -208,5 +211,6 @@ async fn completed(session: &mut Session) -> UpdateResponse {
     if !failed_flows.is_empty() {
         session.send_to_self(SessionEvent::FlowsNotSetUp(failed_flows));
     }
+    handed_over(session, &flows);
     response(HoState::Completed, None)
 }

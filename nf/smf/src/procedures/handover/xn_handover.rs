@@ -10,6 +10,7 @@ use crate::metrics;
 use crate::n4::N4Error;
 use crate::procedures::branching::intermediate_upf;
 use crate::procedures::handover::forwarding_release;
+use crate::procedures::modification::network_requested_modification::handed_over;
 use crate::procedures::n1_n2_transfer::{N2, reference};
 use crate::procedures::user_plane::up_security_enforcement::{check_outcome, correction};
 use crate::session::Session;
@@ -64,6 +65,7 @@ pub async fn run(session: &mut Session, bytes: &Bytes) -> UpdateResponse {
     let acknowledge = acknowledge.map_err(|error| Problem::system_failure(error.to_string()))?;
     metrics::procedure("path_switch", "ok", started);
     remove_lost_flows(session, &request.flows);
+    handed_over(session, &request.flows);
     let data = SmContextUpdatedData {
         up_cnx_state: Some(UpCnxState::Activated),
         n2_sm_info: Some(reference(N2)),

@@ -17,7 +17,8 @@
 //! answered. It also waits while a gNB sets the session up, with the QoS until then. A UE that does
 //! not answer gets the changes with the next command, or, in [`repeat`], when it has a user plane
 //! again. A gNB that was to set the session up before a change gets it in [`update_gnb`]. So does a
-//! gNB with a change that the UE has rejected: it gets the earlier QoS.
+//! gNB with a change that the UE has rejected: it gets the earlier QoS. A handover during a change
+//! leaves open which QoS the target gNB has. It gets what it may not have: see [`handed_over`].
 use crate::n4::{FlowsChange, N4Error, RETRY_INTERVAL, split_by_upf, update_flows};
 use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
@@ -449,6 +450,34 @@ pub async fn update_gnb(session: &mut Session) {
     }
 }
 
+/// A handover has moved the session to a gNB that has the QoS flows `at_target`. The source gNB
+/// does not answer a modification any more: the target has the QoS before or after it. A later
+/// answer is not about that modification.
+pub fn handed_over(session: &mut Session, at_target: &[u8]) {
+    if let Some(at_gnb) = &mut session.qos_in_setup {
+        at_gnb.flows.retain(|flow| at_target.contains(&flow.qfi));
+    }
+    let (unconfirmed, rejected) = (session.unconfirmed.take(), session.rejected_by_ue.take());
+    let Some(before) = unconfirmed.as_deref().or(rejected.as_deref()) else { return };
+    let after = rejected.as_deref().unwrap_or(&session.qos);
+    let flows = known_flows(at_target, &before.flows, &after.flows);
+    // The QoS of the default flow is compared with the one of both that the session does not have.
+    let at_gnb = SessionQos { flows, ..rejected.as_deref().unwrap_or(before).clone() };
+    update_later(session, at_gnb.into());
+}
+
+/// Those of the flows before and after a modification that a gNB has with a known QoS.
+fn known_flows(at_gnb: &[u8], before: &[Flow], after: &[Flow]) -> Vec<Flow> {
+    let at_gnb = |flow: &&Flow| at_gnb.contains(&flow.qfi);
+    let find =
+        |flows: &[Flow], qfi: u8| flows.iter().find(|flow| flow.qfi == qfi).map(qos_parameters);
+    let is_changed =
+        |flow: &&Flow| find(before, flow.qfi).is_some_and(|before| before != qos_parameters(flow));
+    let now = after.iter().filter(|flow| !is_changed(flow));
+    let removed = before.iter().filter(|flow| find(after, flow.qfi).is_none());
+    now.chain(removed).filter(at_gnb).cloned().collect()
+}
+
 /// T3591 has expired (TS 24.501, 6.3.2.5 a): sends a connected UE the command again. After the last
 /// transmission the modification is aborted. The session keeps its new QoS, and the UE gets it
 /// later.
@@ -536,4 +565,31 @@ async fn revert(session: &mut Session) -> bool {
     let _ = update_user_plane(session, &rejected, ambr.as_ref()).await;
     report_rejected_rules(session, &rejected).await;
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_sbi_api::common::{Arp, PreemptionCapability, PreemptionVulnerability};
+
+    fn flow(qfi: u8, five_qi: u8) -> Flow {
+        let arp = Arp {
+            priority_level: 8,
+            preempt_cap: PreemptionCapability::NotPreempt,
+            preempt_vuln: PreemptionVulnerability::NotPreemptable,
+        };
+        let (qos, rules) = (String::new(), Vec::new());
+        Flow { qfi, qos, five_qi, arp, guaranteed: None, maximum: None, rules }
+    }
+
+    #[test]
+    fn flows_at_the_target_of_a_handover_are_known_unless_they_have_changed() {
+        let before = [flow(2, 1), flow(3, 1), flow(4, 1), flow(5, 1)];
+        // One is changed, two are removed and two are added.
+        let after = [flow(2, 1), flow(3, 2), flow(6, 1), flow(7, 1)];
+        let known = known_flows(&[1, 2, 3, 4, 6], &before, &after);
+        let qfis: Vec<u8> = known.iter().map(|flow| flow.qfi).collect();
+        assert_eq!(qfis, [2, 6, 4]);
+        assert_eq!(known_flows(&[1], &before, &after), []);
+    }
 }
