@@ -732,7 +732,7 @@ mod tests {
         let (ftup, without) = (UpFunctionFeatures::FTUP, UpFunctionFeatures::default());
         assert_eq!(resources(&upf(), &association(ftup)), []);
         let configured = UserPlaneIpResource { ipv4: Some(N3), ..Default::default() };
-        assert_eq!(resources(&upf(), &association(without)), [configured.clone()]);
+        assert_eq!(resources(&upf(), &association(without)), std::slice::from_ref(&configured));
         let forced = UpfConfig { allocate_fteids: true, ..upf() };
         assert_eq!(resources(&forced, &association(ftup)), [configured]);
         assert_eq!(resources(&UpfConfig::at(upf().n4), &association(without)), []);
