@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_malformed_response_tells_whether_a_modification_is_accepted() {
+    async fn a_malformed_response_shows_whether_a_modification_is_accepted() {
         // Created PDR without a PDR ID.
         let created = [0_u8, 8, 0, 0];
         let (error, _) = failure(53, &[&[0_u8, 19, 0, 1, 1][..], &created].concat()).await;
