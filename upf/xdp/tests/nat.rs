@@ -424,8 +424,8 @@ fn fragments_are_translated() {
     );
 }
 
-/// Waits until the slots of ended flows are freed. The number of flows is counted from time to time,
-/// and is 0 before the first time.
+/// Waits until the slots of ended flows are freed. The number of flows is counted from time to
+/// time, and is 0 before the first time.
 fn until_no_flow_is_left(bench: &Bench) {
     std::thread::sleep(Duration::from_millis(3500));
     let is_free = (0..300).any(|_| {
