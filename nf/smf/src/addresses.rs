@@ -1,5 +1,8 @@
 //! IP address pools of data networks. A released address is assigned again as late as possible.
-use crate::config::{DnnConfig, Ipv4Network, Ipv6Network, PoolError, parse_ipv4, parse_ipv6};
+use crate::config::{
+    DnnConfig, Ipv4Network, Ipv6Network, PoolError, parse_ipv4, parse_ipv6, range_of_ipv4,
+    range_of_ipv6,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -188,18 +191,6 @@ impl Pool {
             self.released.push_back((address, address));
         }
     }
-}
-
-/// First and last address of a network.
-fn range_of_ipv4((network, length): Ipv4Network) -> (u64, u64) {
-    let network = u32::from(network);
-    (network.into(), (network | (u32::MAX >> length)).into())
-}
-
-/// First and last /64 prefix of a network.
-fn range_of_ipv6((network, length): Ipv6Network) -> (u64, u64) {
-    let network = (u128::from(network) >> 64) as u64;
-    (network, network | (u64::MAX >> length))
 }
 
 /// The pools of one data network.

@@ -72,6 +72,18 @@ pub(crate) fn parse_ipv6(text: &str) -> Result<Ipv6Network, PoolError> {
     Ok((address, length))
 }
 
+/// First and last address of a network.
+pub(crate) fn range_of_ipv4((network, length): Ipv4Network) -> (u64, u64) {
+    let network = u32::from(network);
+    (network.into(), (network | (u32::MAX >> length)).into())
+}
+
+/// First and last /64 prefix of a network.
+pub(crate) fn range_of_ipv6((network, length): Ipv6Network) -> (u64, u64) {
+    let network = (u128::from(network) >> 64) as u64;
+    (network, network | (u64::MAX >> length))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

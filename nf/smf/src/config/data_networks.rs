@@ -1,6 +1,6 @@
 //! Data networks.
 use super::SmfConfig;
-use super::address_pools::{Ipv4Network, Ipv6Network, parse_ipv4, parse_ipv6};
+use super::address_pools::{PoolError, parse_ipv4, parse_ipv6, range_of_ipv4, range_of_ipv6};
 use martlet_config::Finding;
 use martlet_store::{Secret, Subscriber, UpSecurityPolicy};
 use serde::{Deserialize, Serialize};
@@ -87,37 +87,20 @@ impl DnnConfig {
     }
 }
 
-/// Why a pool of static addresses is invalid, if it is.
-fn wrong_static_pool(dnn: &DnnConfig) -> Option<String> {
-    let text = &dnn.static_pool;
+/// Why the pool of static addresses, or that of static prefixes, is invalid, if it is. `range_of`
+/// is the first and last one of a network.
+fn wrong_static_pool(
+    text: &str,
+    (pool, key): (&str, &str),
+    range_of: impl Fn(&str) -> Result<(u64, u64), PoolError>,
+) -> Option<String> {
     if text.is_empty() {
         return None;
     }
-    let is_within = |(inner, longer): Ipv4Network, (outer, length): Ipv4Network| {
-        let mask = u32::MAX << (32 - u32::from(length));
-        longer >= length && u32::from(inner) & mask == u32::from(outer)
-    };
-    match (parse_ipv4(text), parse_ipv4(&dnn.pool)) {
+    match (range_of(text), range_of(pool)) {
         (Err(error), _) => Some(error.to_string()),
-        (Ok(inner), Ok(outer)) if is_within(inner, outer) => None,
-        _ => Some(outside(text, &dnn.pool, "pool")),
-    }
-}
-
-/// Why a pool of static prefixes is invalid, if it is.
-fn wrong_static_pool6(dnn: &DnnConfig) -> Option<String> {
-    let text = &dnn.static_pool6;
-    if text.is_empty() {
-        return None;
-    }
-    let is_within = |(inner, longer): Ipv6Network, (outer, length): Ipv6Network| {
-        let mask = u128::MAX << (128 - u32::from(length));
-        longer >= length && u128::from(inner) & mask == u128::from(outer)
-    };
-    match (parse_ipv6(text), parse_ipv6(&dnn.pool6)) {
-        (Err(error), _) => Some(error.to_string()),
-        (Ok(inner), Ok(outer)) if is_within(inner, outer) => None,
-        _ => Some(outside(text, &dnn.pool6, "pool6")),
+        (Ok(inner), Ok(outer)) if outer.0 <= inner.0 && inner.1 <= outer.1 => None,
+        _ => Some(outside(text, pool, key)),
     }
 }
 
@@ -158,10 +141,12 @@ pub(super) fn check(config: &SmfConfig) -> Vec<Finding> {
         {
             wrong(format!("dnns[{n}].pool6"), error.to_string());
         }
-        if let Some(why) = wrong_static_pool(dnn) {
+        let range_of = |text: &str| parse_ipv4(text).map(range_of_ipv4);
+        if let Some(why) = wrong_static_pool(&dnn.static_pool, (&dnn.pool, "pool"), range_of) {
             wrong(format!("dnns[{n}].static_pool"), why);
         }
-        if let Some(why) = wrong_static_pool6(dnn) {
+        let range_of = |text: &str| parse_ipv6(text).map(range_of_ipv6);
+        if let Some(why) = wrong_static_pool(&dnn.static_pool6, (&dnn.pool6, "pool6"), range_of) {
             wrong(format!("dnns[{n}].static_pool6"), why);
         }
         if dnn.pool.is_empty() && dnn.pool6.is_empty() && !dnn.ethernet {

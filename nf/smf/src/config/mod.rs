@@ -11,7 +11,9 @@ mod set;
 mod slices;
 mod upfs;
 pub use address_pools::PoolError;
-pub(crate) use address_pools::{Ipv4Network, Ipv6Network, parse_ipv4, parse_ipv6};
+pub(crate) use address_pools::{
+    Ipv4Network, Ipv6Network, parse_ipv4, parse_ipv6, range_of_ipv4, range_of_ipv6,
+};
 pub use charging::{ChargingConfig, ChargingMode, OnFailure};
 pub use data_networks::DnnConfig;
 pub use set::SetConfig;

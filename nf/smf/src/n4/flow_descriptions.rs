@@ -1,21 +1,10 @@
 //! Flow descriptions of SDF filters as a UPF reads them (TS 29.244, 8.2.5).
+use super::request_pdis::pdis_of;
 use martlet_pfcp::Message;
-use martlet_pfcp::ie::Pdi;
 
 /// Names the protocols of a request, which are numbers before (RFC 6733, 4.3.1).
 pub(super) fn with_protocol_names(message: &mut Message) {
-    let mut pdis: Vec<&mut Pdi> = Vec::new();
-    match message {
-        Message::SessionEstablishmentRequest(request) => {
-            pdis.extend(request.create_pdrs.iter_mut().map(|pdr| &mut pdr.pdi));
-        }
-        Message::SessionModificationRequest(request) => {
-            pdis.extend(request.create_pdrs.iter_mut().map(|pdr| &mut pdr.pdi));
-            pdis.extend(request.update_pdrs.iter_mut().filter_map(|pdr| pdr.pdi.as_mut()));
-        }
-        _ => {}
-    }
-    for filter in pdis.into_iter().flat_map(|pdi| &mut pdi.sdf_filters) {
+    for filter in pdis_of(message).into_iter().flat_map(|pdi| &mut pdi.sdf_filters) {
         if let Some(description) = &mut filter.flow_description
             && let Some(named) = named(description)
         {
@@ -41,7 +30,7 @@ fn named(description: &str) -> Option<String> {
 mod tests {
     use super::*;
     use martlet_pfcp::SessionModificationRequest;
-    use martlet_pfcp::ie::{CreatePdr, Interface, SdfFilter, UpdatePdr};
+    use martlet_pfcp::ie::{CreatePdr, Interface, Pdi, SdfFilter, UpdatePdr};
 
     #[test]
     fn protocols_with_a_name_are_named_in_each_filter() {

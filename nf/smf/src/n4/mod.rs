@@ -7,6 +7,7 @@ mod incoming_requests;
 mod load;
 mod network_instances;
 mod pending_deletion;
+mod request_pdis;
 mod session_rules;
 pub(crate) mod signalling;
 mod two_upf_rules;

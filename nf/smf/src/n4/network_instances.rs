@@ -1,38 +1,31 @@
 //! Network instances in the encoding that a UPF reads (TS 29.244, 8.2.4).
+use super::request_pdis::pdis_of;
 use martlet_pfcp::Message;
-use martlet_pfcp::ie::{CreateFar, CreatePdr, NetworkInstance};
+use martlet_pfcp::ie::{CreateFar, NetworkInstance, UpdateFar};
 
 /// Encodes the network instances of a request in labels. They are text before.
 pub(super) fn in_labels(message: &mut Message) {
-    let mut all: Vec<&mut Option<NetworkInstance>> = Vec::new();
-    match message {
+    pdis_of(message).into_iter().for_each(|pdi| encode(&mut pdi.network_instance));
+    let (created, updated): (&mut [CreateFar], &mut [UpdateFar]) = match message {
         Message::SessionEstablishmentRequest(request) => {
-            all.extend(of_pdrs(&mut request.create_pdrs));
-            all.extend(of_fars(&mut request.create_fars));
+            (&mut request.create_fars, Default::default())
         }
         Message::SessionModificationRequest(request) => {
-            all.extend(of_pdrs(&mut request.create_pdrs));
-            all.extend(of_fars(&mut request.create_fars));
-            let pdis = request.update_pdrs.iter_mut().filter_map(|pdr| pdr.pdi.as_mut());
-            all.extend(pdis.map(|pdi| &mut pdi.network_instance));
-            let fars = request.update_fars.iter_mut();
-            let to = fars.filter_map(|far| far.update_forwarding_parameters.as_mut());
-            all.extend(to.map(|parameters| &mut parameters.network_instance));
+            (&mut request.create_fars, &mut request.update_fars)
         }
-        _ => {}
+        _ => return,
+    };
+    for parameters in created.iter_mut().filter_map(|far| far.forwarding_parameters.as_mut()) {
+        encode(&mut parameters.network_instance);
     }
-    for instance in all.into_iter().flatten() {
+    let updated = updated.iter_mut().filter_map(|far| far.update_forwarding_parameters.as_mut());
+    updated.for_each(|parameters| encode(&mut parameters.network_instance));
+}
+
+fn encode(instance: &mut Option<NetworkInstance>) {
+    if let Some(instance) = instance {
         *instance = NetworkInstance::in_labels(&instance.text());
     }
-}
-
-fn of_pdrs(pdrs: &mut [CreatePdr]) -> impl Iterator<Item = &mut Option<NetworkInstance>> {
-    pdrs.iter_mut().map(|pdr| &mut pdr.pdi.network_instance)
-}
-
-fn of_fars(fars: &mut [CreateFar]) -> impl Iterator<Item = &mut Option<NetworkInstance>> {
-    let to = fars.iter_mut().filter_map(|far| far.forwarding_parameters.as_mut());
-    to.map(|parameters| &mut parameters.network_instance)
 }
 
 #[cfg(test)]
@@ -40,7 +33,7 @@ mod tests {
     use super::*;
     use martlet_pfcp::SessionModificationRequest;
     use martlet_pfcp::ie::{
-        ForwardingParameters, Interface, Pdi, UpdateFar, UpdateForwardingParameters, UpdatePdr,
+        CreatePdr, ForwardingParameters, Interface, Pdi, UpdateForwardingParameters, UpdatePdr,
     };
 
     #[test]
