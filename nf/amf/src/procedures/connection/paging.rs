@@ -115,7 +115,8 @@ fn page_by(ue: &Ue, guti: &Guti, attempt: u8) -> usize {
     if martlet_nf::signalling::is_on() {
         signalling::about_ue(ue, paging.bytes());
     }
-    // OAI's gNB ignores PAGING on stream 0, where TS 38.412, 7, has it; others ignore it elsewhere.
+    // OAI's gNB ignores PAGING on stream 0, which TS 38.412, 7, prescribes. Other gNBs may ignore
+    // it on another stream.
     let is_on_0 = attempt % 2 == 1 || ue.amf.config.n2.strict;
     let stream = |gnb: &Gnb| if is_on_0 { 0 } else { gnb.stream(guti.tmsi().into()) };
     let gnbs = ue.amf.gnbs.serving(area);
