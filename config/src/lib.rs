@@ -10,6 +10,7 @@ mod redact;
 mod reference;
 mod renamed;
 mod shape;
+mod yaml;
 
 pub use environment::with_environment;
 pub use finding::{Finding, Report};
@@ -17,3 +18,4 @@ pub use lines::Lines;
 pub use read::{Reading, read, read_all, read_file, text_of};
 pub use reference::Reference;
 pub use shape::{Kind, UnknownType, keys};
+pub use yaml::from_yaml;

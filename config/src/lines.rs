@@ -1,4 +1,5 @@
 //! Maps the path of each key of a YAML file to its line.
+use crate::yaml::from_yaml;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
@@ -12,7 +13,7 @@ impl Lines {
     /// Reads the text of a file. Text that is not YAML gives an empty map.
     pub fn read(text: &str) -> Self {
         let mut lines = HashMap::new();
-        if let Ok(tree) = serde_saphyr::from_str::<Tree>(text) {
+        if let Ok(tree) = from_yaml::<Tree>(text) {
             tree.collect("", &mut lines);
         }
         Lines(lines)

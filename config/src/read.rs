@@ -5,6 +5,7 @@
 use crate::redact::redact;
 use crate::reference::Reference;
 use crate::renamed::renamed_keys;
+use crate::yaml::from_yaml;
 use crate::{Finding, Lines, Report};
 use serde::de::DeserializeOwned;
 use serde_saphyr::Error;
@@ -96,7 +97,7 @@ pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) ->
     let mut value = None;
     while wrong.len() < MAX_FINDINGS {
         let current = rest.joined();
-        let error = match serde_saphyr::from_str::<T>(&current) {
+        let error = match from_yaml::<T>(&current) {
             Ok(read) => {
                 value = Some(read);
                 break;
