@@ -3,7 +3,7 @@
 use anyhow::Result;
 use martlet::config::Config;
 use martlet::config::reference::{is_reloaded, is_within};
-use martlet_config::text_of;
+use martlet_config::{from_yaml, text_of};
 use martlet_nf::Reload;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ fn changed(one: &Leaves, other: &Leaves) -> Vec<String> {
 /// The values of a text. A list is one value.
 fn leaves(text: &str) -> Leaves {
     let mut leaves = Leaves::new();
-    if let Ok(value) = serde_saphyr::from_str::<Value>(text) {
+    if let Ok(value) = from_yaml::<Value>(text) {
         collect(&value, "", &mut leaves);
     }
     leaves

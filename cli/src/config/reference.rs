@@ -1,7 +1,7 @@
 //! The reference of the configuration, made from the code: a table of every key, and a JSON Schema
 //! by which editors complete and check a file.
 use super::{Config, DEFAULTS};
-use martlet_config::{Kind, Reference, UnknownType, keys};
+use martlet_config::{Kind, Reference, UnknownType, from_yaml, keys};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -76,7 +76,7 @@ fn default<'a>(defaults: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 fn defaults() -> Value {
-    serde_saphyr::from_str(DEFAULTS).unwrap_or_default()
+    from_yaml(DEFAULTS).unwrap_or_default()
 }
 
 /// A table of every key, Markdown.

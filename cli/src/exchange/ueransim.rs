@@ -6,6 +6,7 @@ use super::{
     take_list, take_text,
 };
 use anyhow::{Context, Result, bail};
+use martlet_config::from_yaml;
 use martlet_store::{SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -56,7 +57,7 @@ pub fn read(input: impl BufRead, each: &mut Sink<'_>, losses: &mut Losses) -> Re
 
 fn one(text: &str, line: usize, each: &mut Sink<'_>, losses: &mut Losses) -> Result<()> {
     // The parser's own text may show a line with a key.
-    let mut document: Value = serde_saphyr::from_str(text).map_err(|error| {
+    let mut document: Value = from_yaml(text).map_err(|error| {
         let line = error.location().map_or(line, |at| line + at.line() as usize - 1);
         anyhow::anyhow!("line {line}: the text is not YAML")
     })?;

@@ -2,7 +2,7 @@
 use super::edit as text_edit;
 use super::secrets;
 use martlet::config::Config;
-use martlet_config::text_of;
+use martlet_config::{from_yaml, text_of};
 use martlet_oam::{AccessError, Configuration, ConfigurationEdit};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -14,8 +14,7 @@ pub fn show(file: Option<&Path>) -> Result<Configuration, AccessError> {
     let failed = |error: &dyn std::fmt::Display| AccessError::Unavailable(error.to_string());
     let config = Config::load(file).map_err(|e| failed(&format!("{e:#}")))?;
     let text = file.map(text_of).transpose().map_err(|e| failed(&format!("{e:?}")))?;
-    let mut written: Value =
-        serde_saphyr::from_str(text.as_deref().unwrap_or_default()).unwrap_or_default();
+    let mut written: Value = from_yaml(text.as_deref().unwrap_or_default()).unwrap_or_default();
     let mut values = json!({
         "network": written["network"], "nrf": config.nrf, "udr": config.udr, "udm": config.udm,
         "ausf": config.ausf, "pcf": config.pcf, "nssf": config.nssf, "chf": config.chf,

@@ -1,5 +1,6 @@
 //! Changes single values in the text of a configuration file. All other lines stay as they are,
 //! with their comments.
+use martlet_config::from_yaml;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -44,7 +45,7 @@ fn parse(text: &str) -> Option<Value> {
     if text.lines().all(is_empty) {
         return Some(Value::Object(serde_json::Map::new()));
     }
-    match serde_saphyr::from_str::<Value>(text).ok()? {
+    match from_yaml::<Value>(text).ok()? {
         Value::Null => Some(Value::Object(serde_json::Map::new())),
         map @ Value::Object(_) => Some(map),
         _ => None,
