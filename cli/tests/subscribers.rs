@@ -183,7 +183,7 @@ fn session_types_and_static_addresses_are_set_and_removed() {
 }
 
 #[test]
-fn an_address_in_two_slices_or_of_two_subscribers_is_reported() {
+fn an_address_in_two_slices_of_another_subscriber_or_outside_the_pool_is_refused() {
     let folders = Folders::new("shared-addresses");
     fn add<'a>(imsi: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         [&["add", imsi], more, &KEYS[..]].concat()
@@ -203,14 +203,32 @@ fn an_address_in_two_slices_or_of_two_subscribers_is_reported() {
     assert_eq!(notes.matches("the data network ims in smf.dnns").count(), 1, "{notes}");
     let notes = stderr(&add("001010000000002", &address));
     assert!(!notes.contains("static address") && !notes.contains("smf."), "{notes}");
-    let shared = "imsi-001010000000002 and imsi-001010000000003 have the static address";
-    assert!(stderr(&add("001010000000003", &address)).contains(shared));
-    let none = stderr(&["set", "001010000000003", "--static-ip", "none"]);
-    assert!(!none.contains("static address"), "{none}");
-    assert!(stderr(&["set", "001010000000003", "--static-ip", "10.45.255.9"]).contains(shared));
+    let taken = "imsi-001010000000002 has the static address 10.45.255.9 in internet: give \
+                 imsi-001010000000003 another one";
+    let error = folders.fails(&add("001010000000003", &address));
+    assert!(error.contains(taken), "{error}");
+    let outside = ["--static-ip", "10.46.0.9"];
+    let error = folders.fails(&add("001010000000003", &outside));
+    assert!(error.contains("not in the pool of internet"), "{error}");
+    assert!(error.contains("10.45.0.2 to 10.45.255.254"), "{error}");
+    // The database of another core may have other pools.
+    folders.ok(&add("001010000000004", &[&outside[..], &["--db", "other.db"]].concat()));
+    folders.ok(&add("001010000000003", &[]));
+    assert!(folders.fails(&["set", "001010000000003", address[0], address[1]]).contains(taken));
+    assert!(folders.fails(&["set", "001010000000003", outside[0], outside[1]]).contains("pool"));
+    let header = "imsi,key,opc,dnn,static_ip";
+    let line =
+        |imsi: &str, ip: &str| format!("{header}\n{imsi},{},{},internet,{ip}\n", KEYS[1], KEYS[3]);
+    let file = folders.file("taken.csv", &line("001010000000003", "10.45.255.9"));
+    let error = folders.fails(&["import", &file, "--replace"]);
+    assert!(error.contains(taken) && error.contains("nothing was imported"), "{error}");
+    let file = folders.file("outside.csv", &line("001010000000003", "10.46.0.9"));
+    assert!(folders.fails(&["import", &file, "--replace"]).contains("not in the pool"));
+    // Its owner keeps the address.
+    folders.ok(&["set", "001010000000002", "--downlink", "5 Mbps"]);
     let all = folders.0.join("all.json").display().to_string();
     folders.ok(&["export", "--output", &all]);
-    assert!(stderr(&["import", &all, "--replace"]).contains(shared));
+    folders.ok(&["import", &all, "--replace"]);
 }
 
 #[test]

@@ -48,6 +48,7 @@ mod sqlite;
 mod sqn_block;
 mod sqn_lease_ahead;
 mod statements;
+mod static_addresses;
 mod store;
 mod subscriber;
 mod subscriber_cache;
@@ -63,6 +64,7 @@ pub use postgres_tls::{TlsClient, tls_clients};
 pub use schema::SCHEMA_VERSION;
 pub use seal::{KEY_VARIABLE, Seal};
 pub use secret::{InvalidSecret, Secret};
+pub use static_addresses::{AddressError, AddressPool, StaticAddresses};
 pub use store::Store;
 pub use subscriber::{
     AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, MAX_SUPI, ServiceArea, SessionType,

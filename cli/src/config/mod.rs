@@ -82,6 +82,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// The pools that static addresses of subscribers have to be in. Empty if they are not known,
+    /// since another machine has the SMF.
+    pub fn address_pools(&self) -> Vec<martlet_store::AddressPool> {
+        match self.sbi.external.iter().any(|name| name == "smf") {
+            true => Vec::new(),
+            false => self.smf.address_pools(),
+        }
+    }
+
     /// Reads and checks a file, or returns the defaults.
     ///
     /// # Errors

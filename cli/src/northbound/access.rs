@@ -18,6 +18,7 @@ use martlet_oam::{
     AccessError, AppliedConfiguration, Configuration, ConfigurationEdit, CoreAccess, CoreFuture,
     ImportedSubscribers,
 };
+use martlet_store::AddressPool;
 use serde_json::{Value, json};
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -194,6 +195,10 @@ impl CoreAccess for LocalAccess {
         self.files.read_subscribers(format, text)
     }
 
+    fn address_pools(&self) -> Vec<AddressPool> {
+        self.files.config.address_pools()
+    }
+
     fn backups(&self) -> &dyn Backups {
         &self.files
     }
@@ -339,6 +344,10 @@ impl CoreAccess for SplitAccess {
         text: &str,
     ) -> Result<ImportedSubscribers, AccessError> {
         self.files.read_subscribers(format, text)
+    }
+
+    fn address_pools(&self) -> Vec<AddressPool> {
+        self.files.config.address_pools()
     }
 
     fn backups(&self) -> &dyn Backups {

@@ -1,7 +1,7 @@
 //! What the function needs of the core that it belongs to.
 use crate::access_error::AccessError;
 use crate::backups::Backups;
-use martlet_store::Subscriber;
+use martlet_store::{AddressPool, Subscriber};
 use serde_json::Value;
 use std::future::Future;
 use std::path::PathBuf;
@@ -88,6 +88,9 @@ pub trait CoreAccess: Send + Sync + 'static {
         format: &str,
         text: &str,
     ) -> Result<ImportedSubscribers, AccessError>;
+
+    /// The pools that static addresses of subscribers have to be in, where they are known.
+    fn address_pools(&self) -> Vec<AddressPool>;
 
     /// Its backups and restores.
     fn backups(&self) -> &dyn Backups;

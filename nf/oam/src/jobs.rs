@@ -127,7 +127,11 @@ impl Jobs {
                 Ok(result) => (job.state, job.result) = (JobState::Succeeded, result),
                 Err(failure) => {
                     job.state = JobState::Failed;
-                    job.error = Some(failure.problem().detail.clone());
+                    let problem = failure.problem();
+                    job.error = Some(match &problem.remedy {
+                        Some(remedy) => format!("{}: {remedy}", problem.detail),
+                        None => problem.detail.clone(),
+                    });
                 }
             });
         });

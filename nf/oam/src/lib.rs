@@ -60,6 +60,7 @@ mod resource_path;
 pub mod server;
 mod signalling;
 mod state;
+mod static_addresses;
 mod subscriber_groups;
 mod throttle;
 pub mod traffic;

@@ -17,7 +17,7 @@ use crate::throttle::Throttle;
 use aws_lc_rs::hmac;
 use martlet_store::Store;
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -77,6 +77,8 @@ pub struct Oam {
     pub compared: tokio::sync::Mutex<()>,
     /// Held while the staged restore is compared and changed.
     pub restores: tokio::sync::Mutex<()>,
+    /// Held while static addresses are compared with those of others and written.
+    pub(crate) addresses: Mutex<()>,
     /// A permit for each change that runs.
     pub changes: Arc<Semaphore>,
     audit: Audit,
@@ -129,6 +131,7 @@ impl Oam {
             locations: LocationRequests::default(),
             compared: tokio::sync::Mutex::default(),
             restores: tokio::sync::Mutex::default(),
+            addresses: Mutex::default(),
             changes: Arc::new(Semaphore::new(CHANGES)),
             audit: Audit::default(),
             store,

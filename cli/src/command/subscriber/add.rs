@@ -2,7 +2,7 @@
 use super::database::DatabaseArgs;
 use super::keys::Keys;
 use super::over_api;
-use super::static_addresses::StaticAddresses;
+use super::static_addresses;
 use super::values::{
     Method, TypeOfSession, key, management_field, method, session_types, slice, supi,
 };
@@ -164,8 +164,6 @@ pub(super) fn add(args: &AddArgs) -> Result<()> {
         1 => println!("{} added", first.supi),
         n => println!("{n} subscribers added, from {} on", first.supi),
     };
-    let mut addresses = StaticAddresses::default();
-    addresses.add(&first);
     if let Some(api) = args.database.api()? {
         let mut import = over_api::Import::new(api, args.replace)?;
         for subscriber in all {
@@ -173,13 +171,11 @@ pub(super) fn add(args: &AddArgs) -> Result<()> {
         }
         report(import.finish()?);
         args.database.report_unserved(&first)?;
-        addresses.report_over_api(&args.database);
         return Ok(());
     }
     let opened = args.database.open()?;
+    static_addresses::check(&opened, &args.database, &first)?;
     report(opened.store.import(all.map(Ok::<_, StoreError>), args.replace)?);
     opened.report_reader();
-    args.database.report_unserved(&first)?;
-    addresses.report_in_store(&opened.store);
-    Ok(())
+    args.database.report_unserved(&first)
 }

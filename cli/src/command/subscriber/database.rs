@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::{Config, database_name};
 use martlet_sandbox::{HandoverError, User, folder_of, give_file, own_file, owner_of_new_files};
-use martlet_store::{DatabaseUrl, Store, Subscriber};
+use martlet_store::{AddressPool, DatabaseUrl, Store, Subscriber};
 use martlet_udr::UdrConfig;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -129,6 +129,15 @@ impl DatabaseArgs {
         let Some(api) = Api::of_core(&config) else { return Ok(None) };
         report_other_database(&api, &config)?;
         Ok(Some(api))
+    }
+
+    /// The pools that static addresses have to be in. Empty for a database that `--db` names: it
+    /// may belong to another core.
+    pub(super) fn address_pools(&self, config: &Config) -> Vec<AddressPool> {
+        match &self.db {
+            Some(_) => Vec::new(),
+            None => config.address_pools(),
+        }
     }
 
     /// Prints a note for each slice and data network of a subscriber that the SMF of the

@@ -2,7 +2,7 @@
 use super::database::DatabaseArgs;
 use super::losses::refused;
 use super::over_api;
-use super::static_addresses::StaticAddresses;
+use super::static_addresses;
 use crate::api_client::Api;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -76,10 +76,8 @@ fn import_over_api(args: &ImportArgs, api: Api) -> Result<()> {
         exchange::read(args.format, inputs, each)
     };
     let (mut count, mut last) = (0u64, String::new());
-    let mut addresses = StaticAddresses::default();
     let losses = read(&mut |subscriber| {
         count += 1;
-        addresses.add(&subscriber);
         last = subscriber.supi;
         Ok(())
     });
@@ -101,7 +99,6 @@ fn import_over_api(args: &ImportArgs, api: Api) -> Result<()> {
     let imported = import.finish()?;
     progress.finish_and_clear();
     println!("{imported} subscribers added");
-    addresses.report_over_api(&args.database);
     Ok(())
 }
 
@@ -143,7 +140,8 @@ pub(super) fn import(args: &ImportArgs) -> Result<()> {
     let mut losses = Losses::default();
     let mut count = 0u64;
     let mut last = String::new();
-    let mut addresses = StaticAddresses::default();
+    let opened = args.database.open()?;
+    let mut addresses = static_addresses::of_database(&opened, &args.database, None)?;
     let subscribers = std::iter::from_fn(|| match receiver.recv() {
         Ok(subscriber) => {
             count += 1;
@@ -152,18 +150,23 @@ pub(super) fn import(args: &ImportArgs) -> Result<()> {
             }
             if let Ok(subscriber) = &subscriber {
                 last.clone_from(&subscriber.supi);
-                addresses.add(subscriber);
+                if let Err(error) = addresses.add(subscriber) {
+                    return Some(Err(error.into()));
+                }
             }
             Some(subscriber)
         }
         Err(_) => {
-            // All has been read: fields that were not carried end the transaction.
+            // All has been read: fields that were not carried end the transaction, and addresses
+            // that others have.
             let outcome = reader.take()?.join();
             losses = outcome.unwrap_or_default();
-            (!args.lossy && !losses.is_empty()).then(|| Err(refused(&losses, "import")))
+            if !args.lossy && !losses.is_empty() {
+                return Some(Err(refused(&losses, "import")));
+            }
+            addresses.finish().err().map(|error| Err(error.into()))
         }
     });
-    let opened = args.database.open()?;
     let imported = opened.store.import(subscribers, args.replace);
     progress.finish_and_clear();
     let imported = imported.with_context(|| match last.is_empty() {
@@ -176,6 +179,6 @@ pub(super) fn import(args: &ImportArgs) -> Result<()> {
     ensure!(imported > 0, "the files contain no subscriber");
     println!("{imported} subscribers added");
     opened.report_reader();
-    addresses.report_in_store(&opened.store);
+    static_addresses::report(&addresses);
     Ok(())
 }

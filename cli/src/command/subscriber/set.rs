@@ -2,7 +2,7 @@
 use super::database::DatabaseArgs;
 use super::keys::Keys;
 use super::over_api;
-use super::static_addresses::StaticAddresses;
+use super::static_addresses;
 use super::values::{
     Method, TypeOfSession, key, management_field, method, session_types, slice, supi,
 };
@@ -10,7 +10,6 @@ use crate::runtime;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use martlet_store::{Secret, ServiceArea, SubscribedDnn, SubscribedSlice, Subscriber};
-use std::cell::RefCell;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -136,7 +135,6 @@ pub(super) fn set(args: &SetArgs) -> Result<()> {
         (Some(text), _) => Some(Some(ServiceArea::Allowed(tacs(text)?))),
         (None, Some(without)) => Some(Some(ServiceArea::NotAllowed(without.clone()))),
     };
-    let addresses = RefCell::new(StaticAddresses::default());
     let change = |subscriber: &mut Subscriber| -> Result<()> {
         if let Some(k) = &k {
             subscriber.key = k.clone();
@@ -191,9 +189,6 @@ pub(super) fn set(args: &SetArgs) -> Result<()> {
             dnn.static_ipv4 = static_ip.unwrap_or(dnn.static_ipv4);
             dnn.static_ipv6 = static_ip6.unwrap_or(dnn.static_ipv6);
         }
-        if has_address {
-            addresses.borrow_mut().add(subscriber);
-        }
         Ok(())
     };
     let report = |is_changed: bool| match is_changed {
@@ -203,18 +198,17 @@ pub(super) fn set(args: &SetArgs) -> Result<()> {
     if let Some(api) = args.database.api()? {
         let written = over_api::Written { key: k.as_ref(), opc: opc.as_ref(), amf };
         report(runtime::block_on(over_api::change(&api, &supi, &written, change))?);
-        addresses.into_inner().report_over_api(&args.database);
         return Ok(());
     }
     let opened = args.database.open_existing()?;
     let mut before = String::new();
     let changed = opened.store.change(&supi, |subscriber| {
         before = serde_json::to_string(subscriber).unwrap_or_default();
-        change(subscriber)
+        change(subscriber)?;
+        static_addresses::check(&opened, &args.database, subscriber)
     })?;
     let changed = changed.with_context(|| format!("there is no subscriber {supi}"))?;
     report(serde_json::to_string(&changed)? != before);
     opened.report_reader();
-    addresses.into_inner().report_in_store(&opened.store);
     Ok(())
 }

@@ -138,3 +138,49 @@ fn a_group_of_subscribers_is_changed_by_a_job_with_a_preview() {
         core.stop()
     });
 }
+
+/// TS 23.501, 5.8.2.2.3: a static address belongs to one subscription.
+#[test]
+fn a_static_address_of_another_subscriber_or_outside_the_pool_is_refused() {
+    in_namespace(|| async {
+        let site = api_site("api-static-addresses")?;
+        let core = site.start(&[])?;
+        let api = Caller::socket(&site);
+        let with = |n: u64, ip: &str| {
+            let mut body = subscriber(n);
+            body["slices"][0]["dnns"][0]["static_ipv4"] = ip.into();
+            body
+        };
+        let (path, field) = ("/subscribers/imsi-001010000000008", "slices[0].dnns[0].static_ipv4");
+        api.post("/subscribers", with(7, "10.45.255.9"))?.expect(201)?;
+        let refused = api.post("/subscribers", with(8, "10.45.255.9"))?.expect(409)?.body;
+        ensure!(refused["field"] == field, "{refused}");
+        let detail = "imsi-001010000000007 has the static address 10.45.255.9 in internet";
+        ensure!(refused["detail"] == detail && refused["remedy"].is_string(), "{refused}");
+        let outside = api.post("/subscribers", with(8, "10.46.0.9"))?.expect(400)?.body;
+        ensure!(outside["field"] == field, "{outside}");
+
+        api.post("/subscribers", with(8, "10.45.255.8"))?.expect(201)?;
+        let any = api.with("if-match", "*");
+        any.request("PUT", path, Some(with(8, "10.45.255.9")))?.expect(409)?;
+        let slices = json!({"slices": with(8, "10.46.0.9")["slices"]});
+        any.request("PATCH", path, Some(slices))?.expect(400)?;
+        // Other fields are changed beside the address.
+        any.request("PATCH", path, Some(json!({"ambr_uplink": "5 Mbps"})))?.expect(200)?;
+        let kept = api.get(path)?;
+        ensure!(kept["slices"][0]["dnns"][0]["static_ipv4"] == "10.45.255.8", "{kept}");
+
+        for is_dry in [true, false] {
+            let text = Value::from(vec![with(9, "10.45.255.9")]).to_string();
+            let body = json!({"format": "martlet", "text": text, "dry_run": is_dry});
+            let started = api.post("/subscriber-imports", body)?.expect(202)?.body;
+            let failed = ended(&api, &started, Duration::from_secs(60))?;
+            ensure!(failed["state"] == "failed", "{failed}");
+            ensure!(failed["error"].to_string().contains(detail), "{failed}");
+        }
+        let batch = json!({"name": "fixed", "count": 2, "template": {
+            "supi": "imsi-001010000002000", "slices": with(1, "10.45.255.7")["slices"]}});
+        api.post("/sim-batches", batch)?.expect(409)?;
+        core.stop()
+    });
+}

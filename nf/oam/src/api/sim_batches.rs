@@ -6,6 +6,7 @@ use crate::caller::Caller;
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
+use crate::static_addresses;
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
@@ -153,8 +154,9 @@ pub async fn create(
         created: accounts::now(),
         by: caller.name.clone(),
     };
-    let stored = batch.clone();
+    let (shared, stored) = (oam.clone(), batch.clone());
     oam.store(move |store| {
+        let _checked = static_addresses::check_all(&shared, store, &all)?;
         store.import(all.iter().map(Ok::<_, StoreError>), false)?;
         store.put_context("", BATCH, &stored.id, &json!(stored).to_string())?;
         Ok(())

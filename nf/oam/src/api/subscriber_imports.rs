@@ -6,6 +6,7 @@ use crate::jobs::{Job, Running};
 use crate::page::Body;
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
+use crate::static_addresses;
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
@@ -46,7 +47,8 @@ fn auto() -> String {
 /// Import subscribers
 ///
 /// The job's result has the numbers of new, changed and equal subscribers, the first of those that
-/// are new or changed with the fields that differ, and the lost fields. All are imported or none.
+/// are new or changed with the fields that differ, and the lost fields. All are imported or none. A
+/// static address that another subscriber has, or that is not in the pool, is refused.
 #[utoipa::path(
     post, path = "/subscriber-imports", tag = "subscribers", request_body = ImportRequest,
     responses(
@@ -81,8 +83,12 @@ async fn import(
     let read = oam.core_blocking(move |core| core.read_subscribers(&format, &text)).await??;
     let mut all = read.subscribers;
     running.change(|job| job.total = Some(all.len() as u64));
+    let shared = oam.clone();
     let (report, is_blocked, all) = oam
         .store(move |store| {
+            if dry_run {
+                drop(static_addresses::check_all(&shared, store, &all)?);
+            }
             let (mut new, mut changed, mut equal, mut listed) = (0, 0, 0, Vec::new());
             for subscriber in &mut all {
                 let present = store.subscriber(&subscriber.supi)?;
@@ -133,6 +139,7 @@ async fn import(
     let recorded = report.clone();
     let count = oam
         .store(move |store| {
+            let _checked = static_addresses::check_all(&shared, store, &all)?;
             let mut done = 0_u64;
             let each = all.iter().map(|subscriber: &Subscriber| {
                 done += 1;

@@ -4,6 +4,7 @@ use crate::caller::Caller;
 use crate::page::{self, Body, Order, Query};
 use crate::problem::{Failure, ProblemDetails};
 use crate::state::Oam;
+use crate::static_addresses;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -216,7 +217,8 @@ pub async fn list(
         (status = 201, body = SubscriberView, description = "added",
             headers(("ETag" = String, description = "for If-Match"))),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
-            description = "a field is wrong, or the subscriber exists"),
+            description = "a field is wrong, the subscriber exists, or another one has the static \
+                           address"),
     )
 )]
 pub async fn create(
@@ -225,8 +227,9 @@ pub async fn create(
     Body(body): Body<SubscriberBody>,
 ) -> Result<Response, Failure> {
     let subscriber = body.subscriber(None)?;
-    let added = subscriber.clone();
+    let (shared, added) = (oam.clone(), subscriber.clone());
     oam.store(move |store| {
+        let _checked = static_addresses::check(&shared, store, &added)?;
         let taken = added.msisdn.as_ref().map(|number| format!("msisdn-{number}"));
         if let Some(gpsi) = taken
             && store.supi_of(&gpsi)?.is_some()
@@ -297,7 +300,7 @@ async fn change_with(
     let (shared, name) = (oam.clone(), supi.clone());
     let (before, after) = oam
         .store(move |store| {
-            let mut before = None;
+            let (mut before, mut checked) = (None, None);
             let changed = store.change(&name, |subscriber| {
                 if !page::matches(&wanted, &shared.tag(&tagged(subscriber))) {
                     return Err(Refusal::Failure(Failure::stale().into()));
@@ -313,10 +316,14 @@ async fn change_with(
                         .into(),
                     ));
                 }
+                let addresses = static_addresses::check(&shared, store, &made);
+                checked = addresses.map_err(|failure| Refusal::Failure(failure.into()))?;
                 before = Some(subscriber.clone());
                 *subscriber = made;
                 Ok(())
             });
+            // The addresses are written: the next request finds them.
+            drop(checked);
             let changed = changed.map_err(Failure::from)?.ok_or_else(|| unknown(&name))?;
             Ok((before, changed))
         })
@@ -341,7 +348,7 @@ async fn change_with(
         (status = 412, body = ProblemDetails, content_type = "application/problem+json",
             description = "it was changed meanwhile"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
-            description = "a field is wrong"),
+            description = "a field is wrong, or another subscriber has the static address"),
     )
 )]
 pub async fn replace(
@@ -371,7 +378,7 @@ pub async fn replace(
         (status = 412, body = ProblemDetails, content_type = "application/problem+json",
             description = "it was changed meanwhile"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
-            description = "a field is wrong"),
+            description = "a field is wrong, or another subscriber has the static address"),
     )
 )]
 pub async fn change(

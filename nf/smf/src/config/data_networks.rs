@@ -2,9 +2,9 @@
 use super::SmfConfig;
 use super::address_pools::{PoolError, parse_ipv4, parse_ipv6, range_of_ipv4, range_of_ipv6};
 use martlet_config::Finding;
-use martlet_store::{Secret, Subscriber, UpSecurityPolicy};
+use martlet_store::{AddressPool, Secret, Subscriber, UpSecurityPolicy};
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6};
 
 /// A data network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +76,20 @@ const MIN_MTU_IPV4: u16 = 576;
 const MIN_MTU_IPV6: u16 = 1280;
 
 impl DnnConfig {
+    /// The addresses that UEs get. The first address and the first prefix are the gateway's.
+    pub(super) fn address_pool(&self) -> AddressPool {
+        let ipv4 = parse_ipv4(&self.pool).ok().map(range_of_ipv4);
+        let ipv6 = parse_ipv6(&self.pool6).ok().map(range_of_ipv6);
+        let prefix = |prefix: u64| Ipv6Addr::from(u128::from(prefix) << 64);
+        AddressPool {
+            dnn: self.name.clone(),
+            ipv4: ipv4.map(|(network, broadcast)| {
+                Ipv4Addr::from(network as u32 + 2)..=Ipv4Addr::from(broadcast as u32 - 1)
+            }),
+            ipv6: ipv6.map(|(network, last)| prefix(network + 1)..=prefix(last)),
+        }
+    }
+
     /// Why UEs cannot use the MTU.
     fn wrong_mtu(&self) -> Option<String> {
         let (min, whose) = match self.pool6.is_empty() {
@@ -169,6 +183,18 @@ pub(super) fn check(config: &SmfConfig) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As `addresses.rs` allocates them.
+    #[test]
+    fn the_address_pool_is_without_the_gateway() {
+        let pools = SmfConfig::default().address_pools();
+        let text = |address: &dyn std::fmt::Display| address.to_string();
+        let (ipv4, ipv6) = (pools[0].ipv4.clone().unwrap(), pools[0].ipv6.clone().unwrap());
+        assert_eq!([text(ipv4.start()), text(ipv4.end())], ["10.45.0.2", "10.45.255.254"]);
+        assert_eq!([text(ipv6.start()), text(ipv6.end())], ["fd45:0:0:1::", "fd45:0:0:ffff::"]);
+        let set = serde_json::from_str(r#"{"id": "set1", "member": 0}"#).unwrap();
+        assert!(SmfConfig { set: Some(set), ..SmfConfig::default() }.address_pools().is_empty());
+    }
 
     #[test]
     fn a_static_pool_is_a_part_of_the_pool() {

@@ -112,6 +112,15 @@ impl SmfConfig {
         std::time::Duration::from_secs(seconds.into())
     }
 
+    /// The pools that static addresses have to be in. Empty for a member of a set: an address may
+    /// be in a pool of another member.
+    pub fn address_pools(&self) -> Vec<martlet_store::AddressPool> {
+        match self.set {
+            Some(_) => Vec::new(),
+            None => self.dnns.iter().map(DnnConfig::address_pool).collect(),
+        }
+    }
+
     /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = self.check_lists();
