@@ -3,7 +3,7 @@ use crate::accounts::Scope;
 use crate::caller::Caller;
 use crate::events::{Event, Events, is_personal, is_wanted};
 use crate::problem::Failure;
-use crate::reader::{RECHECK, may_read};
+use crate::reader::{RECHECK, Reader, may_read};
 use crate::state::Oam;
 use axum::response::sse;
 use futures_util::stream::{self, Stream};
@@ -11,21 +11,8 @@ use serde_json::json;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::watch;
 use tokio::time::Instant;
-
-/// Readers at the same time.
-const MAX_READERS: usize = 64;
-
-/// A reader, counted.
-struct Reader(Arc<AtomicUsize>);
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 struct Position {
     oam: Arc<Oam>,
@@ -77,11 +64,7 @@ pub fn stream(
     after: Option<&str>,
 ) -> Result<impl Stream<Item = Result<sse::Event, Infallible>> + use<>, Failure> {
     let events = &oam.events;
-    if events.readers.fetch_add(1, Ordering::Relaxed) >= MAX_READERS {
-        events.readers.fetch_sub(1, Ordering::Relaxed);
-        return Err(Failure::too_many("64 readers of events are connected", 30));
-    }
-    let reader = Reader(events.readers.clone());
+    let reader = events.readers.admit(&caller.name)?;
     let last = events.last.subscribe();
     let current = *last.borrow();
     let resumed = after.map(|id| events.number(id).filter(|number| *number <= current));

@@ -1,13 +1,17 @@
 //! The bounded ring of events.
 use crate::accounts;
+use crate::reader::Readers;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// Events that a reader gets at once.
 const BATCH: usize = 256;
+/// Readers at the same time.
+const MAX_READERS: usize = 64;
+/// Those of a user: a window of the console has one.
+const MAX_READERS_OF_USER: usize = 16;
 /// An event.
 #[derive(Debug, Clone)]
 pub struct Event {
@@ -27,7 +31,7 @@ pub struct Events {
     pub(crate) last: watch::Sender<u64>,
     /// Differs between processes, so that a reader of another one begins again.
     epoch: u64,
-    pub(crate) readers: Arc<AtomicUsize>,
+    pub(crate) readers: Arc<Readers>,
 }
 
 impl Events {
@@ -38,7 +42,7 @@ impl Events {
             capacity,
             last: watch::channel(0).0,
             epoch: accounts::now(),
-            readers: Arc::default(),
+            readers: Readers::new("events", MAX_READERS, MAX_READERS_OF_USER),
         }
     }
 
@@ -48,7 +52,7 @@ impl Events {
 
     /// The number of readers.
     pub fn readers(&self) -> usize {
-        self.readers.load(Ordering::Relaxed)
+        self.readers.count()
     }
 
     /// Adds an event.

@@ -65,7 +65,7 @@ async fn serve(oam: &Oam, key: &[u8], request: Request, next: Next) -> Result<Re
     }
     let caller = request.extensions().get::<Caller>();
     let name = caller.map(|caller| caller.name.clone()).unwrap_or_default();
-    let key = format!("{name} {}", String::from_utf8_lossy(key));
+    let key = String::from_utf8_lossy(key);
     let is_secret = SECRET.iter().any(|secret| resource(request.uri().path()).starts_with(secret));
     let uri = request.uri().to_string();
     let (parts, body) = request.into_parts();
@@ -76,13 +76,13 @@ async fn serve(oam: &Oam, key: &[u8], request: Request, next: Next) -> Result<Re
     let mut whole = uri.into_bytes();
     whole.push(0);
     whole.extend_from_slice(&bytes);
-    if let Some(response) = oam.replays.begin(&key, digest(&SHA256, &whole).as_ref())? {
+    if let Some(response) = oam.replays.begin(&name, &key, digest(&SHA256, &whole).as_ref())? {
         return Ok(response);
     }
     let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
     let status = response.status();
     if !status.is_success() {
-        oam.replays.end(&key, None);
+        oam.replays.end(&name, &key, None);
         return Ok(response);
     }
     // A response without a length is a stream that lasts, such as a live trace.
@@ -93,7 +93,7 @@ async fn serve(oam: &Oam, key: &[u8], request: Request, next: Next) -> Result<Re
     let collected = body.collect().await;
     let bytes = collected.map_err(|_| Failure::unavailable("the response ended early"))?.to_bytes();
     if bytes.len() <= MAX_RESPONSE {
-        oam.replays.end(&key, Some((parts.status, parts.headers.clone(), bytes.clone())));
+        oam.replays.end(&name, &key, Some((parts.status, parts.headers.clone(), bytes.clone())));
     }
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }

@@ -11,6 +11,7 @@ use crate::monitor::Monitor;
 use crate::oidc::{Provider, ProviderError};
 use crate::polled::Polled;
 use crate::problem::Failure;
+use crate::reader::Readers;
 use crate::replays::Replays;
 use crate::subscriber_groups::GroupCache;
 use crate::throttle::Throttle;
@@ -25,6 +26,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 const HASHES: usize = 1;
 /// Changes that run at the same time; others wait.
 const CHANGES: usize = 256;
+/// Live traces at the same time, each of which asks the UPF five times a second.
+const MAX_TRACES: usize = 16;
+/// Those of a user.
+const MAX_TRACES_OF_USER: usize = 4;
 
 /// Why the function does not start.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +82,8 @@ pub struct Oam {
     pub compared: tokio::sync::Mutex<()>,
     /// Held while the staged restore is compared and changed.
     pub restores: tokio::sync::Mutex<()>,
+    /// Readers of live traces.
+    pub(crate) traces: Arc<Readers>,
     /// Held while static addresses are compared with those of others and written.
     pub(crate) addresses: Mutex<()>,
     /// A permit for each change that runs.
@@ -131,6 +138,7 @@ impl Oam {
             locations: LocationRequests::default(),
             compared: tokio::sync::Mutex::default(),
             restores: tokio::sync::Mutex::default(),
+            traces: Readers::new("live traces", MAX_TRACES, MAX_TRACES_OF_USER),
             addresses: Mutex::default(),
             changes: Arc::new(Semaphore::new(CHANGES)),
             audit: Audit::default(),

@@ -48,7 +48,7 @@ pub struct LiveTraceRequest {
         (status = 200, body = String, content_type = "application/x-ndjson",
             description = "the packets"),
         (status = "4XX", body = ProblemDetails, content_type = "application/problem+json",
-            description = "the request is wrong, or no UPF runs in this core"),
+            description = "the request is wrong, no UPF runs in this core, or too many traces run"),
         (status = "5XX", body = ProblemDetails, content_type = "application/problem+json",
             description = "the UPF does not answer"),
     )
@@ -59,6 +59,7 @@ pub async fn trace(
     Body(request): Body<LiveTraceRequest>,
 ) -> Result<Response, Failure> {
     let ue = ue_filter(request.ue.as_deref())?;
+    let reader = oam.traces.admit(&caller.name)?;
     let question = if request.forwarded { "upf/trace/all" } else { "upf/trace" };
     // The first request starts the trace, so its answer has no packets.
     oam.core.ask("upf", question.into()).await?;
@@ -68,8 +69,9 @@ pub async fn trace(
     let start = Instant::now();
     // Reports to the reader at once that the trace runs.
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"{}\n"))]);
-    let state = (oam, caller, start, start + RECHECK);
-    let rest = stream::unfold(state, move |(oam, caller, mut sent, mut recheck)| async move {
+    let state = (oam, caller, reader, start, start + RECHECK);
+    let rest = stream::unfold(state, move |state| async move {
+        let (oam, caller, reader, mut sent, mut recheck) = state;
         while start.elapsed() < LONGEST {
             tokio::time::sleep(INTERVAL).await;
             if recheck <= Instant::now() {
@@ -93,7 +95,7 @@ pub async fn trace(
             }
             if !lines.is_empty() {
                 sent = Instant::now();
-                return Some((Ok(Bytes::from(lines)), (oam, caller, sent, recheck)));
+                return Some((Ok(Bytes::from(lines)), (oam, caller, reader, sent, recheck)));
             }
         }
         None
