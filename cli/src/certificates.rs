@@ -87,6 +87,20 @@ pub fn watch_api(tls: Arc<martlet_oam::server::ServerTls>) {
     });
 }
 
+/// Watches the authorities and the client secret of the identity provider.
+pub fn watch_oidc(provider: Arc<martlet_oam::oidc::Provider>) {
+    let files = provider.files();
+    if files.is_empty() {
+        return;
+    }
+    certificates::watch(CertificateFiles {
+        name: "oam.api.oidc".into(),
+        files,
+        reload: Box::new(move || Ok(provider.reload()?)),
+        in_use: Box::new(Vec::new),
+    });
+}
+
 /// The name of the client certificate with a number: each has metrics and warnings of its own.
 fn name_of_database(number: usize) -> String {
     match number {

@@ -175,7 +175,7 @@ fn file_access(name: &str, config: &Config, files: &Files) -> FileAccess {
     access
 }
 
-/// Certificates, keys and authorities of TLS that are renewed, other than those of `sbi.pki`.
+/// Certificates, keys and authorities that are renewed, other than those of `sbi.pki`.
 fn certificates(name: &str, config: &Config) -> Vec<PathBuf> {
     let is = |function: &str| name == function || name == "core";
     let mut files = config.database().certificate_files();
@@ -184,8 +184,13 @@ fn certificates(name: &str, config: &Config) -> Vec<PathBuf> {
     files.extend(stores.into_iter().flatten());
     if is(API_FUNCTION) && config.oam.api.enabled {
         let api = &config.oam.api;
-        files.extend([&api.certificate, &api.key].into_iter().flatten().cloned());
+        let of_provider = [&api.oidc.ca, &api.oidc.client_secret_file];
+        let own = [&api.certificate, &api.key].into_iter().chain(of_provider);
+        files.extend(own.flatten().cloned());
     }
+    let token_key = Some(&config.sbi.token_key).filter(|file| !file.is_empty());
+    let signing_key = config.nrf.token_key.as_ref().filter(|_| is("nrf"));
+    files.extend(token_key.into_iter().chain(signing_key).map(PathBuf::from));
     if is("lmf") {
         let user_plane = &config.lmf.user_plane;
         files.extend([&user_plane.certificate, &user_plane.key].into_iter().flatten().cloned());

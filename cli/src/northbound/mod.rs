@@ -120,6 +120,9 @@ fn run(
         if let Some(tls) = server.tls() {
             martlet::certificates::watch_api(tls);
         }
+        if let Some(provider) = &oam.provider {
+            martlet::certificates::watch_oidc(provider.clone());
+        }
         let router = api::router(oam.clone());
         crate::trim::return_freed_memory();
         let _ = ready.send(Ok(Bound { socket, address, password }));

@@ -371,11 +371,31 @@ server.serve_forever()
         let refused = Caller::tcp().post("/session/oidc", json!({}))?.expect(503)?;
         ensure!(refused.body["detail"].to_string().contains("certificate"), "{}", refused.body);
         core.stop()?;
-        let trusting = config.replace("oidc: {", &format!("oidc: {{ ca: {certificate:?},"));
+        // Nor with another authority, which is replaced while the core runs.
+        let authorities = site.0.join("authorities");
+        std::fs::create_dir(&authorities)?;
+        let (ca, new) = (authorities.join("ca.pem"), authorities.join("new.pem"));
+        let other = rcgen::generate_simple_self_signed(["127.0.0.1".to_string()])?;
+        std::fs::write(&ca, other.cert.pem())?;
+        let trusting = config.replace("oidc: {", &format!("oidc: {{ ca: {ca:?},"));
         std::fs::write(site.config(), trusting)?;
         let core = site.start(&[])?;
-        // This provider has no description.
-        let asked = Caller::tcp().post("/session/oidc", json!({}))?.expect(502)?;
+        let ask = || Caller::tcp().post("/session/oidc", json!({}));
+        let refused = ask()?.expect(503)?;
+        ensure!(refused.body["detail"].to_string().contains("certificate"), "{}", refused.body);
+        std::fs::copy(&certificate, &new)?;
+        std::fs::rename(&new, &ca)?;
+        let pid = nix::unistd::Pid::from_raw(core.id() as i32);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP)?;
+        let give_up = std::time::Instant::now() + Duration::from_secs(60);
+        let asked = loop {
+            let asked = ask()?;
+            // This provider has no description.
+            if asked.status == 502 || std::time::Instant::now() >= give_up {
+                break asked.expect(502)?;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
         ensure!(asked.body["detail"].to_string().contains("404"), "{}", asked.body);
         core.stop()?;
         // That of the core that trusts it is the only one.

@@ -5,22 +5,39 @@ use crate::{Nrf, authorisation};
 use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CACHE_CONTROL;
-use martlet_nf::tokens::{Audience, Claims, KeyError, SigningKey};
+use martlet_nf::certificates::{self, CertificateFiles};
+use martlet_nf::tokens::{Audience, Claims, KeyError, SignError, SigningKey};
 use martlet_nf::{may_read_status, peer_certificate};
 use martlet_sbi::{Body, BoxFuture, PathParams, Problem, Query, Request, Response, Route};
 use martlet_sbi_api::nmartlet_status::NMARTLET_STATUS;
 use martlet_sbi_api::nnrf_nfdiscovery::NNRF_DISC;
 use martlet_sbi_api::nnrf_nfmanagement::{NNRF_NFM, NfProfile, NfService, NfStatus, NfType};
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, AccessTokenRsp, NNRF_OAUTH2, NrfAccessToken};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Signs tokens.
-pub struct Signer(SigningKey);
+pub struct Signer(Arc<RwLock<SigningKey>>);
 
 impl Signer {
-    /// Loads a private key in PEM.
+    /// Loads a private key in PEM, and reads its file again when it changes.
     pub fn load(file: &str) -> Result<Signer, KeyError> {
-        SigningKey::load(file.as_ref()).map(Signer)
+        let key = Arc::new(RwLock::new(SigningKey::load(file.as_ref())?));
+        let (reloaded, read) = (key.clone(), file.to_string());
+        certificates::watch(CertificateFiles {
+            name: "nrf.token_key".into(),
+            files: vec![file.into()],
+            reload: Box::new(move || {
+                let key = SigningKey::load(read.as_ref())?;
+                *reloaded.write().unwrap_or_else(PoisonError::into_inner) = key;
+                Ok(())
+            }),
+            in_use: Box::new(Vec::new),
+        });
+        Ok(Signer(key))
+    }
+
+    fn sign(&self, claims: &Claims) -> Result<String, SignError> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).sign(claims)
     }
 }
 
@@ -114,7 +131,7 @@ impl NrfAccessToken for Nrf {
             scope: scope.clone(),
             exp: martlet_nf::tokens::now() + u64::from(self.config.token_s),
         };
-        let token = signer.0.sign(&claims);
+        let token = signer.sign(&claims);
         Ok(AccessTokenRsp {
             access_token: token.map_err(|error| Problem::system_failure(error.to_string()))?,
             token_type: "Bearer".into(),

@@ -71,7 +71,7 @@ pub struct Oam {
     /// Responses to requests with idempotency keys.
     pub replays: Replays,
     /// The identity provider.
-    pub provider: Option<Provider>,
+    pub provider: Option<Arc<Provider>>,
     /// Held while the configuration file is compared and changed.
     pub configuration: tokio::sync::Mutex<()>,
     /// Groups of subscribers with their numbers.
@@ -109,7 +109,7 @@ impl Oam {
         if let Some(error) = config.check().into_iter().next() {
             return Err(error.into());
         }
-        let provider = Provider::new(&config.oidc)?;
+        let provider = Provider::new(&config.oidc)?.map(Arc::new);
         let mut key = [0; 32];
         accounts::fill(&mut key).map_err(|_| StartError::Random)?;
         let first = match config.listen.is_some() && config.local_users {

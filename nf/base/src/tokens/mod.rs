@@ -324,6 +324,47 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
+    /// TS 33.501, 13.4.1.1: what the NRF signs with a new key is valid without a restart.
+    #[test]
+    fn a_replaced_key_verifies_new_tokens_and_refuses_former_ones() {
+        use crate::tolerance::Tolerance;
+        use martlet_sbi_api::nnrf_nfmanagement::NfType;
+        let folder = std::env::temp_dir().join(format!("martlet-new-key-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let [private, public] = ["private.pem", "public.pem"].map(|name| folder.join(name));
+        std::fs::write(&private, PRIVATE).unwrap();
+        std::fs::write(&public, RSA_PUBLIC).unwrap();
+        let tolerance = Tolerance::new(NfType::Udr, false);
+        let guard = guard(NfType::Udr, "1", &public, false, tolerance).unwrap();
+        let claims = Claims {
+            aud: Audience::One("UDR".into()),
+            scope: "nudr-dr".into(),
+            exp: now() + 600,
+            ..claims()
+        };
+        let new = SigningKey::load(&private).unwrap().sign(&claims).unwrap();
+        let status = |token: &str| {
+            let mut headers = http::HeaderMap::new();
+            let value = format!("Bearer {token}").parse().unwrap();
+            headers.insert(http::header::AUTHORIZATION, value);
+            let outcome = (guard.0)(&http::Method::GET, &headers, "/nudr-dr/v2/x", None);
+            outcome.err().map_or(200, |refusal| refusal.problem.status())
+        };
+        // The scope of the former token is another one: it is verified, and refused for that.
+        assert_eq!((status(RSA_TOKEN), status(&new)), (403, 401));
+        let replace = |text: &str| {
+            std::fs::write(folder.join("new"), text).unwrap();
+            std::fs::rename(folder.join("new"), &public).unwrap();
+            crate::certificates::check(false);
+        };
+        replace(PUBLIC);
+        assert_eq!((status(RSA_TOKEN), status(&new)), (401, 200));
+        // A broken file leaves the key in use.
+        replace("-----BEGIN PUBLIC KEY-----\n");
+        assert_eq!((status(RSA_TOKEN), status(&new)), (401, 200));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     /// Generated with OpenSSL for this test, as free5GC's NRF signs.
     const RSA_PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAlQODAlnnrhlJiEDXTsyD

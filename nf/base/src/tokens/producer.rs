@@ -1,6 +1,7 @@
 //! Access tokens as a producer verifies them.
 use super::{Claims, TokenError, VerifyingKey, is_open, now};
 use crate::StartError;
+use crate::certificates::{self, CertificateFiles};
 use crate::tolerance::Tolerance;
 use martlet_interop::SbiQuirk;
 use martlet_sbi::Problem;
@@ -8,10 +9,39 @@ use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_http::{Guard, PeerCertificate, Refusal};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Maximum number of verified tokens that a producer caches.
 const CACHE_SIZE: usize = 1024;
+
+/// The NRF's key, and the tokens that it has verified.
+struct Verifier {
+    key: VerifyingKey,
+    verified: HashMap<String, Claims>,
+}
+
+fn locked(verifier: &Mutex<Verifier>) -> MutexGuard<'_, Verifier> {
+    verifier.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Loads the NRF's key, and reads its file again when it changes. Tokens of the former key are
+/// refused then, also verified ones: consumers request others.
+fn watched(own: &NfType, file: &Path) -> Result<Arc<Mutex<Verifier>>, StartError> {
+    let key = VerifyingKey::load(file)?;
+    let verifier = Arc::new(Mutex::new(Verifier { key, verified: HashMap::new() }));
+    let (reloaded, read) = (verifier.clone(), file.to_path_buf());
+    certificates::watch(CertificateFiles {
+        name: format!("{}.sbi.token_key", own.as_str().to_ascii_lowercase()),
+        files: vec![file.to_path_buf()],
+        reload: Box::new(move || {
+            let key = VerifyingKey::load(&read)?;
+            *locked(&reloaded) = Verifier { key, verified: HashMap::new() };
+            Ok(())
+        }),
+        in_use: Box::new(Vec::new),
+    });
+    Ok(verifier)
+}
 
 /// A guard that requires a token of the NRF for a service of this function, with the scope that the
 /// operation needs. `has_operation_scopes`: the NRF issues such scopes; else the service's name
@@ -26,8 +56,7 @@ pub(crate) fn guard(
     has_operation_scopes: bool,
     tolerance: Tolerance,
 ) -> Result<Guard, StartError> {
-    let key = VerifyingKey::load(file)?;
-    let verified: Mutex<HashMap<String, Claims>> = Mutex::default();
+    let verifier = watched(&own, file)?;
     let instance_id = instance_id.to_string();
     let check = move |method: &http::Method,
                       headers: &http::HeaderMap,
@@ -54,11 +83,11 @@ pub(crate) fn guard(
             });
         };
         let claims = {
-            let mut verified = verified.lock().unwrap_or_else(|e| e.into_inner());
-            match verified.get(token).filter(|claims| claims.exp > now()) {
+            let mut verifier = locked(&verifier);
+            match verifier.verified.get(token).filter(|claims| claims.exp > now()) {
                 Some(claims) => claims.clone(),
                 None => {
-                    let checked = key.check(token, own.as_str(), &instance_id);
+                    let checked = verifier.key.check(token, own.as_str(), &instance_id);
                     let claims = checked
                         .and_then(|claims| {
                             let tolerates =
@@ -76,10 +105,10 @@ pub(crate) fn guard(
                                  error_description=\"{why}\""
                             ),
                         })?;
-                    if verified.len() >= CACHE_SIZE {
-                        verified.clear();
+                    if verifier.verified.len() >= CACHE_SIZE {
+                        verifier.verified.clear();
                     }
-                    verified.insert(token.to_string(), claims.clone());
+                    verifier.verified.insert(token.to_string(), claims.clone());
                     claims
                 }
             }

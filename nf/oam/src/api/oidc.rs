@@ -59,7 +59,7 @@ fn browser(peer: Peer) -> Result<(SocketAddr, bool), Failure> {
 }
 
 fn provider(oam: &Oam) -> Result<&Provider, Failure> {
-    oam.provider.as_ref().ok_or_else(|| {
+    oam.provider.as_deref().ok_or_else(|| {
         Failure::not_found("no identity provider is configured").remedy("see oam.api.oidc")
     })
 }

@@ -8,7 +8,7 @@ use hyper_util::rt::TokioIo;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -53,7 +53,8 @@ pub struct CertificateError {
 
 /// The client.
 pub struct HttpClient {
-    tls: Option<TlsConnector>,
+    /// `None` if the provider needs no TLS.
+    tls: Option<RwLock<TlsConnector>>,
     requests: Semaphore,
 }
 
@@ -63,8 +64,20 @@ impl HttpClient {
     /// # Errors
     /// The certificates cannot be read.
     pub fn new(needs_tls: bool, ca: Option<&Path>) -> Result<Self, CertificateError> {
-        let tls = needs_tls.then(|| connector(ca)).transpose()?;
+        let tls = needs_tls.then(|| connector(ca)).transpose()?.map(RwLock::new);
         Ok(HttpClient { tls, requests: Semaphore::new(MAX_REQUESTS) })
+    }
+
+    /// Reads the authorities again, for new connections. Those in use stay after an error. Blocks.
+    ///
+    /// # Errors
+    /// The certificates cannot be read.
+    pub fn reload(&self, ca: Option<&Path>) -> Result<(), CertificateError> {
+        if let Some(tls) = &self.tls {
+            let new = connector(ca)?;
+            *tls.write().unwrap_or_else(PoisonError::into_inner) = new;
+        }
+        Ok(())
     }
 
     /// Sends a request.
@@ -98,7 +111,9 @@ impl HttpClient {
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         *request.uri_mut() = path.parse::<Uri>().map_err(|error| failed(&error))?;
         let stream = TcpStream::connect((host, port)).await.map_err(|error| failed(&error))?;
-        match (&self.tls, is_tls) {
+        let tls = self.tls.as_ref();
+        let tls = tls.map(|tls| tls.read().unwrap_or_else(PoisonError::into_inner).clone());
+        match (tls, is_tls) {
             (_, false) => exchange(stream, request).await,
             (None, true) => Err(FetchError::Connection("no authorities are loaded".into())),
             (Some(tls), true) => {

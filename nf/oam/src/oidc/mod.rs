@@ -170,11 +170,23 @@ type Cached<T> = Mutex<Option<(Instant, Arc<T>)>>;
 pub struct Provider {
     config: OidcConfig,
     issuer: String,
-    secret: Option<Zeroizing<String>>,
+    secret: Mutex<Option<Arc<Zeroizing<String>>>>,
     http: HttpClient,
     sign_ins: SignIns,
     metadata: Cached<Metadata>,
     keys: Cached<Vec<Jwk>>,
+}
+
+/// Reads the client secret, if the client has one.
+fn secret(config: &OidcConfig) -> Result<Option<Arc<Zeroizing<String>>>, ProviderError> {
+    let Some(file) = &config.client_secret_file else { return Ok(None) };
+    let wrong = |reason: String| ProviderError::Secret { file: file.clone(), reason };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let text = Zeroizing::new(text);
+    match text.trim() {
+        "" => Err(wrong("it is empty: write the client secret".into())),
+        secret => Ok(Some(Arc::new(Zeroizing::new(secret.to_string())))),
+    }
 }
 
 impl Provider {
@@ -184,17 +196,9 @@ impl Provider {
     /// The client secret or the certificates cannot be read.
     pub fn new(config: &OidcConfig) -> Result<Option<Self>, ProviderError> {
         let Some(issuer) = config.issuer.clone() else { return Ok(None) };
-        let secret = config.client_secret_file.as_ref().map(|file| {
-            let text = std::fs::read_to_string(file).map(Zeroizing::new);
-            let secret = text.map(|text| Zeroizing::new(text.trim().to_string()));
-            secret.map_err(|error| ProviderError::Secret {
-                file: file.clone(),
-                reason: error.to_string(),
-            })
-        });
         let needs_tls = issuer.starts_with("https://");
         Ok(Some(Provider {
-            secret: secret.transpose()?,
+            secret: Mutex::new(secret(config)?),
             http: HttpClient::new(needs_tls, config.ca.as_deref())?,
             config: config.clone(),
             issuer,
@@ -202,6 +206,24 @@ impl Provider {
             metadata: Cached::default(),
             keys: Cached::default(),
         }))
+    }
+
+    /// The files that [`Provider::reload`] reads.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let files = [&self.config.ca, &self.config.client_secret_file];
+        files.into_iter().flatten().cloned().collect()
+    }
+
+    /// Reads the authorities and the client secret again. What is in use stays in use after an
+    /// error. Blocks.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is empty.
+    pub fn reload(&self) -> Result<(), ProviderError> {
+        let secret = secret(&self.config)?;
+        self.http.reload(self.config.ca.as_deref())?;
+        *self.secret.lock().unwrap_or_else(PoisonError::into_inner) = secret;
+        Ok(())
     }
 
     /// The issuer.
@@ -374,18 +396,19 @@ impl Provider {
             .method(Method::POST)
             .uri(&metadata.token_endpoint)
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-        match &self.secret {
+        let secret = self.secret.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match secret {
             Some(secret) if !in_body => {
                 // Both parts are encoded as in a form (RFC 6749, 2.3.1).
                 let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-                let pair = format!("{}:{}", encoded(&self.config.client_id), encoded(secret));
+                let pair = format!("{}:{}", encoded(&self.config.client_id), encoded(&secret));
                 let basic = format!("Basic {}", BASE64_STANDARD.encode(Zeroizing::new(pair)));
                 request = request.header(header::AUTHORIZATION, basic);
             }
             secret => {
                 body.append_pair("client_id", &self.config.client_id);
                 if let Some(secret) = secret {
-                    body.append_pair("client_secret", secret);
+                    body.append_pair("client_secret", &secret);
                 }
             }
         }
