@@ -184,9 +184,9 @@ impl StaticAddresses {
         }
     }
 
-    /// Whether all subscribers of the database were compared.
+    /// Whether all subscribers of the database were compared with those that are written.
     pub fn is_complete(&self) -> bool {
-        self.is_complete
+        self.is_complete || self.written.is_empty()
     }
 
     /// Adds a subscriber that is to be written.

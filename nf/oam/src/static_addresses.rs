@@ -23,6 +23,11 @@ fn report(addresses: &StaticAddresses, supi: &str) {
     }
 }
 
+fn has_static_address(subscriber: &Subscriber) -> bool {
+    let mut dnns = subscriber.slices.iter().flat_map(|slice| &slice.dnns);
+    dnns.any(|dnn| dnn.static_ipv4.is_some() || dnn.static_ipv6.is_some())
+}
+
 /// Checks the static addresses of a subscriber that is to be written. They remain checked while
 /// what is returned exists. Blocks.
 ///
@@ -33,8 +38,7 @@ pub fn check<'a>(
     store: &Store,
     subscriber: &Subscriber,
 ) -> Result<Option<MutexGuard<'a, ()>>, Failure> {
-    let mut dnns = subscriber.slices.iter().flat_map(|slice| &slice.dnns);
-    if dnns.all(|dnn| dnn.static_ipv4.is_none() && dnn.static_ipv6.is_none()) {
+    if !has_static_address(subscriber) {
         return Ok(None);
     }
     let guard = oam.addresses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +60,10 @@ pub fn check_all<'a>(
     oam: &'a Oam,
     store: &Store,
     subscribers: &[Subscriber],
-) -> Result<MutexGuard<'a, ()>, Failure> {
+) -> Result<Option<MutexGuard<'a, ()>>, Failure> {
+    if !subscribers.iter().any(has_static_address) {
+        return Ok(None);
+    }
     let guard = oam.addresses.lock().unwrap_or_else(PoisonError::into_inner);
     let pools = oam.core.address_pools();
     let mut addresses = StaticAddresses::read(store, pools, None, MAX_COMPARISON)?;
@@ -65,5 +72,5 @@ pub fn check_all<'a>(
     }
     addresses.finish()?;
     report(&addresses, "all of an import");
-    Ok(guard)
+    Ok(Some(guard))
 }
