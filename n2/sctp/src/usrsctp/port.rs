@@ -3,10 +3,13 @@
 //! The kernel does not know which ports a raw socket uses. Each port in use is therefore reserved
 //! as the name of an abstract Unix socket: unique within a network namespace, and released when
 //! the process ends.
+//!
+//! As any port from 1024 on, each user of the machine can take one that is free. Nothing is
+//! received at the socket: it refuses datagrams, so that other users cannot fill its queue.
 use crate::SctpError;
 use std::fs;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Shutdown};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
@@ -30,7 +33,9 @@ pub(super) fn reserve(address: IpAddr, port: u16) -> Result<Port, SctpError> {
         return take(address, port).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => {
                 let what = format!(
-                    "SCTP port {port} of {address} is in use by another program or endpoint"
+                    "SCTP port {port} of {address} is in use by another program or endpoint: find \
+                     it with `ss -xap | grep {PREFIX}`, and stop it, or choose another address or \
+                     port"
                 );
                 io::Error::new(io::ErrorKind::AddrInUse, what).into()
             }
@@ -57,6 +62,7 @@ pub(super) fn reserve(address: IpAddr, port: u16) -> Result<Port, SctpError> {
 
 fn take(address: IpAddr, port: u16) -> io::Result<Port> {
     let reserved = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name(address, port))?)?;
+    reserved.shutdown(Shutdown::Both)?;
     if clashes(address, port) {
         return Err(io::ErrorKind::AddrInUse.into());
     }
@@ -97,6 +103,12 @@ mod tests {
         let all = reserve([0, 0, 0, 0].into(), 2905).expect("free again");
         assert!(reserve(here, 2905).is_err(), "one address is among all");
         drop(all);
+        let name = SocketAddr::from_abstract_name(name(here, 2906)).expect("a name");
+        let own = reserve(here, 2906).expect("free");
+        let other = UnixDatagram::unbound().expect("a socket");
+        let refused = other.send_to_addr(b"x", &name).expect_err("nothing is received");
+        assert_eq!(refused.kind(), io::ErrorKind::BrokenPipe);
+        drop(own);
         let any = reserve(here, 0).expect("any");
         assert!(any.number >= FIRST_DYNAMIC);
     }
