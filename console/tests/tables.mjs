@@ -205,7 +205,10 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
 
   step("an event changes one row, and keeps the others, the place and the focus");
   await go("Overview");
+  // The page reads again when it is connected to the events, which takes long on a busy machine.
+  const stream = page.waitForResponse(/\/events\?kinds=ue_state/, { timeout: 90000 }).catch(() => null);
   await go("UEs");
+  await stream;
   await inState(2, CONNECTED);
   await scrollThrough("UEs", Math.min(ues, 400));
   await table("UEs").evaluate((view) => { view.scrollTop = 220 * 37; });
@@ -215,7 +218,7 @@ await inBrowser(async ({ page, please, step, checkBoth, check, firstStart, go })
   const place = await scrollTop("UEs");
   const before = await loaded();
   // The page has read what changed before it was connected to the events.
-  await page.waitForTimeout(1500);
+  for (let seen = -1; seen !== requests.length;) { seen = requests.length; await page.waitForTimeout(1500); }
   requests.length = 0;
   const kept = async () => {
     assert.ok(await page.evaluate(() => globalThis.focused.isConnected && globalThis.focused === document.activeElement), "the focus is lost");

@@ -27,10 +27,21 @@ fn certificates(folder: &Path, name: &str) -> Vec<(String, String)> {
     ]
 }
 
+/// A free port that the kernel gives to no other program, also while the server restarts: it is
+/// below those that connections and listeners at port 0 get.
+fn free_port() -> u16 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let end: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
+    let first = (end / 2).max(1024);
+    // Tests that run at the same time begin at different ports.
+    let start = std::process::id() as usize % usize::from(end.checked_sub(first).unwrap());
+    let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    (first..end).cycle().skip(start).take(usize::from(end - first)).find(is_free).unwrap()
+}
+
 #[test]
 fn the_certificate_and_its_name_are_checked() {
-    // A free port of loopback: the server binds it after this listener is closed.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let started = TestPostgres::start_with("tls", |folder| {
         for (file, text) in certificates(folder, "localhost") {
             std::fs::write(&file, text)?;

@@ -48,7 +48,7 @@ pub fn switch_program() -> Option<PathBuf> {
 impl SwitchWiring {
     /// Creates the interfaces and configures a UPF to use them. The switch carries each session
     /// that it supports.
-    pub fn set_up(config: &mut UpfConfig, number: u8) -> Result<SwitchWiring> {
+    pub fn set_up(config: &mut UpfConfig, number: u32) -> Result<SwitchWiring> {
         let program = switch_program()
             .context("martlet-switch is not built: cargo build -p martlet-switch-target")?;
         let name = format!("martlet-test-{}-{number}", std::process::id());

@@ -14,7 +14,7 @@ use martlet_store::{Secret, Store, Subscriber};
 use martlet_upf::config::{DatapathChoice, SwitchEngine};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Once};
 
 /// The gateway of the default address pool: the UPF's N6 interface, which answers echo requests.
@@ -93,7 +93,8 @@ pub struct TestCore {
     pub sbi_gate: Arc<SbiGate>,
     /// The core.
     pub core: Core,
-    /// Distinguishes the addresses of concurrent tests in one process.
+    /// Distinguishes the addresses of concurrent tests in one process. It repeats after 250 cores:
+    /// each test has a network namespace.
     pub(crate) number: u8,
     folder: PathBuf,
     /// The interfaces of the switch, if there is one.
@@ -102,7 +103,7 @@ pub struct TestCore {
     environment: Environment,
 }
 
-static NEXT: AtomicU8 = AtomicU8::new(1);
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// One of the two other bindings. The tests of a procedure have different names, so that a
 /// procedure runs on both; a test has the same one in each run.
@@ -150,9 +151,10 @@ impl TestCore {
     /// [`TestCore::start`] with exactly this binding, for tests that depend on it.
     pub async fn start_on(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
         capture()?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder =
-            std::env::temp_dir().join(format!("martlet-test-{}-{number}", std::process::id()));
+        // A test that hangs has its folder for as long as the process runs: no other one gets it.
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = (id % 250) as u8 + 1;
+        let folder = std::env::temp_dir().join(format!("martlet-test-{}-{id}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let path = folder.join("martlet.db");
         let all: Option<Vec<_>> = (1..=SUBSCRIBERS).map(subscriber).collect();
@@ -172,7 +174,7 @@ impl TestCore {
         choose_datapath(&mut config.upf)?;
         change(&mut config);
         let switched = config.upf.datapath == DatapathChoice::Switch;
-        let wiring = switched.then(|| SwitchWiring::set_up(&mut config.upf, number)).transpose()?;
+        let wiring = switched.then(|| SwitchWiring::set_up(&mut config.upf, id)).transpose()?;
         let (trigger, shutdown) = Shutdown::new();
         let (sbi_record, sbi_gate) = (Arc::new(SbiRecord::default()), Arc::new(SbiGate::default()));
         let mut environment = secure_environment(&config, "core", sbi, false, shutdown)?;

@@ -16,6 +16,7 @@ use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCa
 use martlet_sbi_api::nnrf_oauth2::{AccessTokenReq, NrfAccessTokenClient};
 use martlet_sbi_api::{Json, TextList};
 use martlet_sbi_http::{ClientLimits, HttpBinding, ServerLimits};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,6 +28,14 @@ struct Consumer {
     local: LocalBinding,
     // Ends the NRF when dropped.
     _trigger: martlet_nf::ShutdownTrigger,
+}
+
+/// An address of loopback that this process alone uses: a port of it is free, whatever the ports of
+/// other programs are.
+fn at(port: u16) -> SocketAddr {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    // Process identities have 22 bits.
+    SocketAddr::from(([127, 64 | (high & 0x3f), middle, low], port))
 }
 
 async fn nrf(http: bool, port: u16) -> Consumer {
@@ -56,7 +65,7 @@ async fn nrf_with(
         taps: vec![],
         shutdown,
     };
-    let address = format!("127.0.0.1:{port}").parse().unwrap();
+    let address = at(port);
     // The listener of notifications is not registered.
     let mut common = CommonConfig {
         callbacks_allow: vec!["listener".into()],
@@ -218,10 +227,9 @@ async fn a_drained_function_registers_as_suspended() {
         shutdown,
     };
     let id = smf(1, "internet").nf_instance_id;
-    let address = |text: &str| text.parse::<std::net::SocketAddr>().unwrap();
     let common = CommonConfig {
         instance_id: Some(id.to_string()),
-        ..CommonConfig::at(address("127.0.0.9:7777"), address("127.0.0.1:47105"))
+        ..CommonConfig::at("127.0.0.9:7777".parse().unwrap(), at(47105))
     };
     let _function = start::<Drained>((), &common, &environment).await.unwrap();
     // The first status that the NRF has.

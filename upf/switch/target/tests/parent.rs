@@ -4,6 +4,14 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// An address that the test with a number alone uses: that of another run would be marked, too, and
+/// its port would be in use.
+fn address(test: u16) -> String {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    // Process identities have 22 bits.
+    format!("127.{}.{middle}.{low}:{}", 64 | (high & 0x3f), 20_000 + test)
+}
+
 /// Processes whose command line contains this text.
 fn with(mark: &str) -> Vec<i32> {
     let of = |entry: std::io::Result<std::fs::DirEntry>| -> Option<i32> {
@@ -46,7 +54,7 @@ fn kill(pid: i32, signal: i32) {
 
 #[test]
 fn the_switch_ends_with_its_parent() {
-    let mark = "127.0.0.77:39559";
+    let mark = &address(1);
     // The other end of its pipe is closed, as when a core is killed: at once, while DPDK starts,
     // and while packets are forwarded.
     for wait in [0, 3, 20, 80, 300] {
@@ -64,7 +72,7 @@ fn the_switch_ends_with_its_parent() {
 
 #[test]
 fn the_switch_ends_with_its_supervisor() {
-    let mark = "127.0.0.77:39560";
+    let mark = &address(2);
     for wait in [0, 3, 20, 80] {
         let mut child = start(mark);
         std::thread::sleep(Duration::from_millis(wait));
@@ -98,7 +106,7 @@ fn none_is_left_but(child: &mut Child, mark: &str, what: &str) {
 
 #[test]
 fn a_killed_switch_is_restarted() {
-    let mark = "127.0.0.77:39561";
+    let mark = &address(3);
     let mut child = start(mark);
     until_ready(&mut child);
     std::thread::sleep(Duration::from_millis(1100));
