@@ -67,16 +67,31 @@ pub fn read_file<T: DeserializeOwned>(path: &Path) -> Result<(T, Lines), Report>
     read(&path.display().to_string(), &text_of(path)?)
 }
 
-/// The text of a file.
+/// The byte order marks of UTF-16.
+const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
+/// The byte order mark of UTF-8, which some editors write.
+const UTF_8: &[u8] = b"\xef\xbb\xbf";
+
+/// The text of a file, without a byte order mark.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be read, or is not UTF-8.
 pub fn text_of(path: &Path) -> Result<String, Report> {
-    let wrong = |error| {
+    let wrong = |reason: String| {
         let path = path.display();
-        Report { lines: vec![format!("{path}: cannot be read: {error}")] }
+        Report { lines: vec![format!("{path}: cannot be read: {reason}")] }
     };
-    std::fs::read_to_string(path).map_err(wrong)
+    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    if UTF_16.iter().any(|mark| bytes.starts_with(mark)) {
+        return Err(wrong("it is UTF-16: save it as UTF-8".into()));
+    }
+    let bytes = bytes.strip_prefix(UTF_8).unwrap_or(&bytes);
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        wrong(format!("line {line} is not UTF-8: save the file as UTF-8"))
+    })?;
+    Ok(text.to_string())
 }
 
 /// Reads a text into `T` and finds all mistakes. `reference` is a file with every key and its
@@ -130,7 +145,7 @@ pub fn read_all<T: DeserializeOwned>(file: &str, text: &str, reference: &str) ->
         let is_syntax = current.is_empty() && !matches!(error, Error::DuplicateMappingKey { .. });
         if !is_consequence {
             let message = match is_syntax {
-                true => format!("the text is not YAML: {}", syntax(error)),
+                true => not_yaml(&syntax(error)),
                 false => message(error, &path, &reference),
             };
             wrong.push((place.map(|(line, _)| line), Finding::new(&path, message)));
@@ -231,6 +246,15 @@ fn message(error: &Error, path: &str, reference: &Reference) -> String {
     match reference.example(path).map(str::to_string).or_else(section) {
         Some(line) => format!("{wrong}: write for example {line}"),
         None => wrong,
+    }
+}
+
+/// The message for a text that is not YAML.
+fn not_yaml(reason: &str) -> String {
+    let has_tab = reason.split_whitespace().any(|word| ["tab", "tabs"].contains(&word));
+    match has_tab {
+        true => format!("the text is not YAML: {reason}: write spaces in place of tabs"),
+        false => format!("the text is not YAML: {reason}"),
     }
 }
 
@@ -446,6 +470,32 @@ mod tests {
         assert!(wrong.starts_with("x.yaml:2:"), "{wrong}");
         let unknown = read::<Section>("x.yaml", "tac: 1\n\ntak: 2\n").unwrap_err().to_string();
         assert!(unknown.starts_with("x.yaml:3:") && unknown.contains("tak"), "{unknown}");
+    }
+
+    #[test]
+    fn a_file_of_an_editor_of_windows_is_read() {
+        let path = std::env::temp_dir().join(format!("martlet-bytes-{}", std::process::id()));
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            let read = read_file::<Section>(&path).map(|(section, _)| section.tac);
+            std::fs::remove_file(&path).unwrap();
+            read.map_err(|report| report.to_string())
+        };
+        assert_eq!(read(b"\xef\xbb\xbf# Section\r\ntac: 7\r\n"), Ok(7));
+        assert_eq!(read(b"\xef\xbb\xbftac: 7\r\n"), Ok(7));
+        let error = read(b"\xff\xfet\0a\0c\0").unwrap_err();
+        assert!(error.contains("it is UTF-16: save it as UTF-8"), "{error}");
+        let error = read(b"# Caf\xe9\ntac: 7\n").unwrap_err();
+        assert!(error.contains("line 1 is not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn a_tab_in_an_indentation_is_reported_with_what_to_write() {
+        use std::collections::BTreeMap;
+        type Sections = BTreeMap<String, BTreeMap<String, BTreeMap<String, u32>>>;
+        let wrong = read::<Sections>("x.yaml", "amf:\n  n2:\n\tcells: 7\n").unwrap_err();
+        let wrong = wrong.to_string();
+        assert!(wrong.starts_with("x.yaml:3:") && wrong.contains("write spaces"), "{wrong}");
     }
 
     #[test]

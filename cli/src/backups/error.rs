@@ -92,6 +92,12 @@ pub enum BackupError {
     HalfDone(String),
 }
 
+/// Whether the reason of a failed write is a full disk or an exhausted quota.
+fn is_full(reason: &str) -> bool {
+    let parts = ["No space left", "uota exceeded", "disk is full", "make room"];
+    parts.iter().any(|part| reason.contains(part))
+}
+
 impl BackupError {
     /// An error of a file.
     pub(super) fn io(path: &Path, error: impl std::fmt::Display) -> Self {
@@ -152,6 +158,7 @@ impl BackupError {
             }
             BackupError::InUse(_) => "stop the core first".into(),
             BackupError::Unreadable { .. } => "remove the file".into(),
+            BackupError::Io { reason, .. } if is_full(reason) => "make room on this disk".into(),
             BackupError::Io { .. } => {
                 "check that it exists, and that the core's user may read and write it".into()
             }
@@ -200,5 +207,23 @@ impl From<BackupError> for AccessError {
         };
         let (detail, remedy) = (error.to_string(), error.remedy());
         AccessError::Backup { status, kind, detail, remedy, is_folder }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_matter_of_rights() {
+        let remedy =
+            |error: &dyn std::fmt::Display| BackupError::io(Path::new("x"), error).remedy();
+        for full in [nix::errno::Errno::ENOSPC, nix::errno::Errno::EDQUOT] {
+            assert_eq!(remedy(&full), "make room on this disk");
+            let full = std::io::Error::from_raw_os_error(full as i32);
+            assert_eq!(remedy(&full), "make room on this disk");
+        }
+        let denied = std::io::Error::from_raw_os_error(nix::errno::Errno::EACCES as i32);
+        assert!(remedy(&denied).contains("read and write it"));
     }
 }
