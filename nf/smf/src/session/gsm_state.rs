@@ -12,6 +12,7 @@
 //! ```
 use crate::session::SessionQos;
 use martlet_nas::GsmCause;
+use std::time::Instant;
 
 /// A modification that the UE has not answered.
 pub struct PendingModification {
@@ -21,6 +22,8 @@ pub struct PendingModification {
     pub pti: u8,
     /// Commands that were sent.
     pub transmissions: u8,
+    /// When the last one was sent: the start of T3591, which events of the session do not restart.
+    pub sent: Instant,
     /// The QoS before, which a rejection restores; `None` if the command does not change it.
     pub previous: Option<Box<SessionQos>>,
     /// UE and UPF get the QoS that the gNB has. A rejection by the UE does not restore the former
@@ -44,6 +47,8 @@ pub enum GsmState {
         cause: GsmCause,
         /// Release commands that were sent.
         transmissions: u8,
+        /// When the last one was sent: the start of T3592.
+        sent: Instant,
     },
 }
 
@@ -79,14 +84,23 @@ impl GsmState {
     /// The first release command is sent. A pending modification is aborted.
     pub fn begin_release(&mut self, cause: GsmCause) {
         if !self.is_releasing() {
-            *self = GsmState::InactivePending { cause, transmissions: 1 };
+            let sent = Instant::now();
+            *self = GsmState::InactivePending { cause, transmissions: 1, sent };
         }
     }
 
     /// A release command is sent again.
     pub fn retransmit_release(&mut self) {
-        if let GsmState::InactivePending { transmissions, .. } = self {
+        if let GsmState::InactivePending { transmissions, sent, .. } = self {
             *transmissions += 1;
+            *sent = Instant::now();
+        }
+    }
+
+    /// The first release command is sent now: T3592 starts.
+    pub fn start_release_timer(&mut self) {
+        if let GsmState::InactivePending { sent, .. } = self {
+            *sent = Instant::now();
         }
     }
 
@@ -111,7 +125,9 @@ impl GsmState {
     /// The cause of the release, and the number of release commands that were sent.
     pub fn release(&self) -> Option<(GsmCause, u8)> {
         match self {
-            GsmState::InactivePending { cause, transmissions } => Some((*cause, *transmissions)),
+            GsmState::InactivePending { cause, transmissions, .. } => {
+                Some((*cause, *transmissions))
+            }
             _ => None,
         }
     }
@@ -126,6 +142,7 @@ mod tests {
             command: vec![],
             pti: 0,
             transmissions: 1,
+            sent: Instant::now(),
             previous: None,
             follows_gnb: false,
         }

@@ -21,7 +21,7 @@ use crate::shared::Smf;
 use martlet_nas::GsmCause;
 use martlet_sbi::trace::{self, Origin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Starts the task of a session that is being established.
 pub fn establish(establishment: Establishment) {
@@ -86,12 +86,16 @@ impl Session {
         self.end();
     }
 
-    /// The timer of the current 5GSM state.
+    /// The time that is left of the timer of the current 5GSM state. Events restart that of an
+    /// audit alone.
     fn timer(&self) -> Duration {
         let config = &self.smf.config;
-        match self.gsm {
-            GsmState::InactivePending { .. } => Duration::from_millis(config.t3592_ms.into()),
-            GsmState::ModificationPending(_) => Duration::from_millis(config.t3591_ms.into()),
+        let left = |timer_ms: u32, sent: Instant| {
+            Duration::from_millis(timer_ms.into()).saturating_sub(sent.elapsed())
+        };
+        match &self.gsm {
+            GsmState::InactivePending { sent, .. } => left(config.t3592_ms, *sent),
+            GsmState::ModificationPending(modification) => left(config.t3591_ms, modification.sent),
             GsmState::Active | GsmState::Inactive if self.amf.denies_session => {
                 config.audit_interval().min(orphaned_session_release::CONFIRMATION)
             }

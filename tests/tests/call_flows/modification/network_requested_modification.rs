@@ -2,7 +2,7 @@
 use crate::connection::paging::{manual, receives, send};
 use crate::n2::ue_ngap_ids;
 use crate::session::{session, until};
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
 use martlet::core::Sbi;
 use martlet_nas::{
@@ -480,6 +480,41 @@ fn a_second_modification_waits_for_the_answer_to_the_first() {
         core.reload("pcf", policy(vec![voice(supi), video]))?;
         until(&ue, 1, "the UE has both flows", |session| session.flows == [(1, 9), (2, 1), (3, 7)])
             .await?;
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
+/// TS 24.501, 6.3.2.5 a: T3591 expires, and the UE gets its command again, although the session has
+/// an event more often than that.
+#[test]
+fn events_of_a_session_do_not_delay_the_retransmission_of_a_command() {
+    in_namespace(|| async {
+        let supi = "imsi-001010000000001";
+        let core = TestCore::start(Sbi::Http, |config| config.smf.t3591_ms = 2000).await?;
+        let gnb = core.gnb(1).await?;
+        let mut config = core.ue_config(1);
+        config.modifications_lost = 1;
+        let ue = gnb.new_ue(config)?;
+        core.register_with_session(&ue).await?;
+        let mut events = ue.subscribe().await?;
+        let policy = |flows| martlet_pcf::PcfConfig { flows, ..core.config().pcf.clone() };
+        let changes = async {
+            for five_qi in [1, 2].into_iter().cycle() {
+                core.reload("pcf", policy(vec![FlowConfig { five_qi, ..voice(supi) }]))?;
+                tokio::time::sleep(Duration::from_millis(400)).await;
+            }
+            anyhow::Ok(())
+        };
+        let modified = async {
+            while !matches!(events.recv().await?, UeEvent::Nas(Event::SessionModified { .. })) {}
+            anyhow::Ok(())
+        };
+        tokio::select! {
+            ended = changes => bail!("the policy does not change any more: {ended:?}"),
+            modified = tokio::time::timeout(Duration::from_secs(10), modified) => modified??,
+        }
+        core.reload("pcf", policy(Vec::new()))?;
+        until(&ue, 1, "the flow is removed", |session| session.flows == [(1, 9)]).await?;
         reaches(&ue, 1, GATEWAY).await
     });
 }

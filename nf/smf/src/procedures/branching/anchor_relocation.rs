@@ -80,6 +80,7 @@ pub async fn run(session: &mut Session) -> bool {
         command,
         pti: 0,
         transmissions: 1,
+        sent: Instant::now(),
         previous: None,
         follows_gnb: false,
     });

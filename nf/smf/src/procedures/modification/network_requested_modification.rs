@@ -335,6 +335,7 @@ pub async fn prepare(
         command: command.clone(),
         pti,
         transmissions: 1,
+        sent: Instant::now(),
         previous: Some(previous),
         follows_gnb: false,
     });
@@ -493,6 +494,7 @@ pub async fn retransmit_command(session: &mut Session) {
         return;
     }
     modification.transmissions += 1;
+    modification.sent = Instant::now();
     let command = modification.command.clone();
     let mut body = transfer_body(session, Some(command), None);
     body.json.skip_ind = Some(true);

@@ -51,6 +51,7 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> UpdateResponse {
     let cause = GsmCause::RegularDeactivation;
     session.gsm.begin_release(cause);
     release_user_plane(session).await;
+    session.gsm.start_release_timer();
     let n1 = n1::release_command(session.id, pti, cause);
     let mut data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
     // The AMF knows whether the gNB has resources: its setup response may be in flight.
@@ -71,6 +72,7 @@ pub async fn by_network(session: &mut Session, cause: GsmCause) -> bool {
     session.pti = 0;
     session.gsm.begin_release(cause);
     release_user_plane(session).await;
+    session.gsm.start_release_timer();
     session.user_plane.connection.deactivate();
     let command = n1::release_command(session.id, 0, cause);
     let release = ReleaseCommand::new(Cause::nas(CauseNas::normal_release)).encode().ok();
