@@ -257,6 +257,7 @@ pub fn session(
             rules: stored.decided,
         },
         qos_at_ue: None,
+        qos_at_upf: None,
         policy,
         udm: UdmState {
             is_registered: stored.registered,

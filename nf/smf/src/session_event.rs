@@ -66,6 +66,8 @@ pub enum SessionEvent {
     OutOfServiceArea,
     /// The UPF did not answer a change of the downlink.
     DownlinkUnchanged,
+    /// The UPF did not answer a change back to an earlier QoS.
+    QosUnchanged,
     /// The gNB cannot enforce the required user plane security.
     SecurityNotEnforced,
     /// The gNB has not set up these QoS flows, or has released them.

@@ -16,7 +16,7 @@ use crate::n4::{SessionTraffic, UpfCriteria};
 use crate::qos_flows::{Flow, PolicyRules};
 use crate::session_event::SessionEvent;
 use crate::shared::Smf;
-use crate::user_plane_path::{Tunnel, UserPlanePath};
+use crate::user_plane_path::{Tunnel, UpfSession, UserPlanePath};
 use martlet_event_queue::Receiver;
 use martlet_ngap::transfer::GtpTunnel;
 use martlet_sbi_api::common::{Ambr, Arp, Dnn, PduSessionType, PlmnId, Snssai, SscMode, Supi};
@@ -46,6 +46,9 @@ pub struct Session {
     pub qos: SessionQos,
     /// The QoS that the UE has, if it has not answered the commands of the last modification.
     pub qos_at_ue: Option<Box<SessionQos>>,
+    /// The QoS that the UPF has in this N4 session at the anchor, if it did not answer the change
+    /// to that of the session.
+    pub qos_at_upf: Option<Box<(UpfSession, SessionQos)>>,
     /// SM policy association with the PCF.
     pub policy: Option<PolicyAssociation>,
     /// Registration and subscription at the UDM.

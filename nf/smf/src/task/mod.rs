@@ -202,6 +202,9 @@ impl Session {
             SessionEvent::DownlinkUnchanged => {
                 n4_session_modification::modify_downlink_again(self).await;
             }
+            SessionEvent::QosUnchanged => {
+                network_requested_modification::update_upf_again(self).await;
+            }
             SessionEvent::ForwardingTimeout => forwarding_release::timeout(self).await,
             SessionEvent::OutOfServiceArea => intermediate_upf::follow_ue(self).await,
             // The session was dropped before, or is released after the event.

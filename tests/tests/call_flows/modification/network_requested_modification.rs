@@ -172,6 +172,57 @@ fn a_rejected_flow_is_removed_although_the_upf_did_not_answer_at_first() {
     });
 }
 
+/// The UPF does not answer the removal of a flow that the UE has rejected: it is requested again.
+#[test]
+fn a_flow_that_the_ue_rejects_is_removed_although_the_upf_did_not_answer_at_first() {
+    in_namespace(|| async {
+        let log = LogLines::record();
+        let (near, far) = (Ipv4Addr::new(127, 0, 0, 46), Ipv4Addr::new(127, 0, 0, 47));
+        let upf = SeparateUpf::start_with(|upf| {
+            upf.n4.allow = vec![format!("{far}/32").parse().expect("a network")];
+        })
+        .await?;
+        let link = LossyLink::between(near.into(), far.into(), SeparateUpf::n4(), 1)?;
+        let core = TestCore::start(Sbi::Http, |config| {
+            SeparateUpf::replace_core_upf(config);
+            config.smf.upfs[0].n4 = (near, 8805).into();
+            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let mut config = core.ue_config(1);
+        // The UE discards the first command, so that the test can answer it.
+        config.modifications_lost = 1;
+        let ue = gnb.new_ue(config)?;
+        core.register_with_session(&ue).await?;
+        let rules = || upf.status()["sessions"][0]["pdrs"].as_u64();
+        let before = rules();
+        let mut events = ue.subscribe().await?;
+        let flows = vec![voice("imsi-001010000000001")];
+        core.reload("pcf", martlet_pcf::PcfConfig { flows, ..Default::default() })?;
+        let discarded = async {
+            while !matches!(events.recv().await?, UeEvent::Nas(Event::Discarded(_))) {}
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(Duration::from_secs(10), discarded).await??;
+        let with_flow = rules();
+        ensure!(with_flow > before, "the UPF has {with_flow:?} rules, and had {before:?}");
+        link.impair(Impairments { loss: 1.0, ..Impairments::default() });
+        let cause = NasFGsmCause::from_cause(GsmCause::InsufficientResources);
+        let reject = NasPduSessionModificationCommandReject::new(cause);
+        ue.send_session_message(1, Nas5gsMessage::new_5gsm(reject, 1, 0)).await?;
+        let lines = || log.with_message("rejected modification not undone at UPF");
+        let failed = || (!lines().is_empty()).then_some(());
+        eventually("the removal fails", failed, String::new).await?;
+        ensure!(rules() == with_flow, "the UPF has received the request");
+        link.impair(Impairments::default());
+        let removed = || (rules() == before).then_some(());
+        eventually("the UPF has removed the flow", removed, || format!("{:?}", rules())).await?;
+        ensure!(session(&ue, 1).await?.flows == [(1, 9)], "{:?}", session(&ue, 1).await?);
+        reaches(&ue, 1, GATEWAY).await
+    });
+}
+
 /// TS 23.502, 4.3.3.2; TS 29.512, 4.2.3.16: UPF and UE get the QoS that the gNB still has.
 #[test]
 fn a_flow_that_the_gnb_does_not_change_keeps_its_qos() {

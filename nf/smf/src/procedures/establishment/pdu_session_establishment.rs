@@ -155,6 +155,7 @@ async fn accept(
         },
         qos: subscribed_qos(&subscription),
         qos_at_ue: None,
+        qos_at_upf: None,
         policy: None,
         udm: UdmState::default(),
         charging: None,

@@ -18,7 +18,9 @@
 //! not answer gets the changes with the next command, or, in [`repeat`], when it has a user plane
 //! again. A gNB that was to set the session up before a change gets it in [`update_gnb`]. So does a
 //! gNB with a change that the UE has rejected: it gets the earlier QoS. A handover during a change
-//! leaves open which QoS the target gNB has. It gets what it may not have: see [`handed_over`].
+//! leaves open which QoS the target gNB has. It gets what it may not have: see [`handed_over`]. A
+//! UPF that does not answer the change back to an earlier QoS gets it again in
+//! [`update_upf_again`].
 use crate::n4::{FlowsChange, N4Error, RETRY_INTERVAL, split_by_upf, update_flows};
 use crate::procedures::charging::quota_management;
 use crate::procedures::n1_n2_transfer::{
@@ -33,6 +35,7 @@ use crate::procedures::user_plane::n4_session_modification::{modify, request};
 use crate::qos_flows::{DEFAULT_QFI, Flow};
 use crate::session::{PendingModification, PolicyAssociation, Session, SessionQos};
 use crate::session_event::SessionEvent;
+use crate::user_plane_path::UserPlanePath;
 use crate::{metrics, n1};
 use bytes::Bytes;
 use martlet_nas::GsmCause;
@@ -40,6 +43,7 @@ use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_ngap::transfer::{
     Ambr as NgapAmbr, FailedFlow, FlowChange, ModifyRequest, ModifyResponse, QosFlow,
 };
+use martlet_pfcp::SessionModificationRequest;
 use martlet_sbi_api::common::Ambr;
 use martlet_sbi_api::namf_communication::NgapIeType;
 use martlet_sbi_api::npcf_sm_policy_control::{
@@ -342,6 +346,8 @@ pub async fn prepare(
     Ok(Some((command, n2)))
 }
 
+/// Changes the UPF to the QoS of the session. An earlier change that it did not answer is part of
+/// this one.
 async fn update_user_plane(
     session: &mut Session,
     before: &[Flow],
@@ -350,6 +356,15 @@ async fn update_user_plane(
     quota_management::add_rating_groups(session).await;
     let path = session.user_plane.path().ok_or(ModificationError::NoUserPlane)?;
     let anchor = path.anchor();
+    // A UPF that got the whole session since then has its QoS.
+    let unanswered = session.qos_at_upf.take().filter(|at_upf| at_upf.0 == anchor);
+    let (before, ambr) = match unanswered.as_deref() {
+        None => (before, ambr),
+        Some((_, at_upf)) => {
+            let ambr = (at_upf.ambr != session.qos.ambr).then_some(&session.qos.ambr);
+            (&at_upf.flows[..], ambr)
+        }
+    };
     let groups = quota_management::measured_groups(session);
     let now = session.qos.flows.clone();
     let change = update_flows(&FlowsChange {
@@ -360,16 +375,54 @@ async fn update_user_plane(
         groups: &groups,
         ambr: ambr.map(|ambr| (ambr.uplink.bps(), ambr.downlink.bps())),
     });
-    let Some(mut change) = change else { return Ok(()) };
+    let Some(change) = change else { return Ok(()) };
+    let outcome = send_to_upfs(session, path, change).await;
+    if outcome.as_ref().is_err_and(ModificationError::is_unanswered) {
+        session.qos_at_upf = unanswered;
+    }
+    outcome
+}
+
+async fn send_to_upfs(
+    session: &mut Session,
+    path: UserPlanePath,
+    mut change: SessionModificationRequest,
+) -> Result<(), ModificationError> {
     if path.has_two_upfs() {
         let (at_anchor, at_access) = split_by_upf(change);
         if let Some(at_anchor) = at_anchor {
-            request(session, anchor, at_anchor).await?;
+            request(session, path.anchor(), at_anchor).await?;
         }
         let Some(at_access) = at_access else { return Ok(()) };
         change = at_access;
     }
     Ok(modify(session, change).await?)
+}
+
+/// Sends the UPF a change again that it did not answer.
+pub async fn update_upf_again(session: &mut Session) {
+    if session.qos_at_upf.is_none() || session.gsm.is_releasing() {
+        return;
+    }
+    let flows = session.qos.flows.clone();
+    if let Err(error) = update_user_plane(session, &flows, None).await {
+        not_undone(session, &error);
+    }
+}
+
+/// Logs that the UPF keeps a QoS that UE or gNB have rejected. While it is associated and does not
+/// answer, it gets the change again.
+fn not_undone(session: &Session, error: &ModificationError) {
+    let supi = &session.supi;
+    if let Some(suppressed) = martlet_log_limit::line("not_undone", supi) {
+        tracing::warn!(
+            %supi, session = session.id, %error, suppressed,
+            "rejected modification not undone at UPF"
+        );
+    }
+    if session.qos_at_upf.is_some() && error.is_unanswered() && is_associated(session) {
+        session.send_to_self_after(RETRY_INTERVAL, || SessionEvent::QosUnchanged);
+    }
 }
 
 /// PDU Session Resource Modify Request Transfer.
@@ -563,9 +616,15 @@ async fn revert(session: &mut Session) -> bool {
     // The rules remain as decided: the next decision is bound to flows with all of them.
     let previous = SessionQos { rules: session.qos.rules.clone(), ..previous };
     let ambr = (previous.ambr != session.qos.ambr).then(|| previous.ambr.clone());
-    let rejected = std::mem::replace(&mut session.qos, previous).flows;
-    let _ = update_user_plane(session, &rejected, ambr.as_ref()).await;
-    report_rejected_rules(session, &rejected).await;
+    let rejected = std::mem::replace(&mut session.qos, previous);
+    if let Err(error) = update_user_plane(session, &rejected.flows, ambr.as_ref()).await {
+        if session.qos_at_upf.is_none() && error.is_unanswered() {
+            let anchor = session.user_plane.anchor();
+            session.qos_at_upf = anchor.map(|anchor| Box::new((anchor, rejected.clone())));
+        }
+        not_undone(session, &error);
+    }
+    report_rejected_rules(session, &rejected.flows).await;
     true
 }
 
