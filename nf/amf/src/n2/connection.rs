@@ -109,8 +109,19 @@ impl Connection {
     pub fn move_to(&mut self, gnb: Arc<Gnb>, ran_id: u32, location: Option<Location>) {
         self.stream = gnb.stream(self.amf_id);
         (self.gnb, self.ran_id) = (gnb, ran_id);
-        self.location = location.unwrap_or(self.location);
+        if let Some(location) = location {
+            self.gnb.check_location(location.tai);
+            self.location = location;
+        }
         self.assistance = None;
+    }
+
+    /// Sets the location that the gNB has reported.
+    pub fn set_location(&mut self, location: Location) {
+        if location.tai != self.location.tai {
+            self.gnb.check_location(location.tai);
+        }
+        self.location = location;
     }
 
     /// Sends a message. False if the connection is lost.

@@ -191,6 +191,25 @@ impl Gnb {
         self.setup().is_some_and(|setup| setup.areas.iter().any(|own| area.contains(&own.tai)))
     }
 
+    /// Counts and logs a user location in a tracking area that the gNB has not announced (TS
+    /// 38.413, 8.7.1.2 and 8.7.2.2). The location is used: the UE may be in a new cell of the gNB.
+    pub fn check_location(&self, tai: Tai) {
+        if self.covers(&[tai]) {
+            return;
+        }
+        metrics::ngap_error("tracking_area");
+        if let Some(suppressed) = martlet_log_limit::line("tracking_area_of_ue", self.address.ip())
+        {
+            tracing::warn!(
+                gnb = self.label(),
+                plmn = format!("{}{}", tai.plmn.mcc(), tai.plmn.mnc()),
+                tac = tai.tac,
+                suppressed,
+                "user location in a tracking area that the gNB has not announced"
+            );
+        }
+    }
+
     /// The SCTP stream of a connection: stream 0 is for non-UE signalling, the others are shared.
     pub fn stream(&self, amf_id: u64) -> u16 {
         let shared = u64::from(self.link.streams()).saturating_sub(1);

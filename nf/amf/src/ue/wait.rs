@@ -206,7 +206,7 @@ impl Ue {
     /// Stores the user location that a message carries.
     pub fn update_location(&mut self, location: Option<crate::n2::Location>) {
         if let (Some(connection), Some(location)) = (&mut self.connection, location) {
-            connection.location = location;
+            connection.set_location(location);
         }
     }
 

@@ -14,8 +14,8 @@ mod n1;
 mod n2;
 mod n3;
 mod n4;
-mod sbi;
-mod subscription_data;
+pub mod sbi;
+pub mod subscription_data;
 mod tokens;
 
 /// How long an answer is awaited where none is due, as the sign of a refusal.

@@ -13,7 +13,10 @@ use martlet_sbi_api::nudm_uecm::NUDM_UECM;
 use martlet_tests::{GATEWAY, LogLines, TestCore, in_namespace, internet, reaches};
 
 /// A UDM that answers so.
-async fn proxy(core: &TestCore, rewrite: fn(&OperationInfo, Response) -> Response) -> Result<()> {
+pub async fn proxy(
+    core: &TestCore,
+    rewrite: fn(&OperationInfo, Response) -> Response,
+) -> Result<()> {
     let services = [NUDM_SDM::OPERATIONS, NUDM_UEAU::OPERATIONS, NUDM_UECM::OPERATIONS];
     let real = core.config().sbi.udm;
     Proxy::before(core, NfType::Udm, real, &services, |_| {}, rewrite).await.map(|_| ())

@@ -204,3 +204,22 @@ fn attack_path_switch_with_false_security_capabilities() {
         Ok(())
     });
 }
+
+/// UE locations in a tracking area that the gNB has not announced are used, and counted.
+#[test]
+fn locations_outside_the_announced_tracking_areas_are_counted() {
+    in_namespace(|| async {
+        let core =
+            TestCore::start(Sbi::Local, |config| config.amf.n2.xn_neighbours = XnNeighbours::Any)
+                .await?;
+        let (_gnb, _ue, amf_id) = victim(&core).await?;
+        let counted =
+            MetricDelta::of("martlet_amf_ngap_errors_total", &[("reason", "tracking_area")]);
+        // Area 7 is announced, and area 1 reported.
+        let (target, answer) = attack(&core, 2, 7, amf_id).await?;
+        ensure!(answer.kind() == Kind::Successful_PathSwitchRequest, "{answer:?}");
+        target.send(target.initial_ue_message(2, &[0x7e, 0, 0x64, 22])).await?;
+        let both = || (counted.get() >= 2.0).then_some(());
+        eventually("both are counted", both, || counted.get().to_string()).await
+    });
+}

@@ -42,6 +42,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>, data: 
         let cause = Cause::protocol(CauseProtocol::semantic_error);
         return Err(Fault::logical(pdu, cause, "the user location is not in NR").into());
     };
+    gnb.check_location(location.tai);
     let tmsi = match identity(amf, &initial.nas) {
         Identity::OfThisSet(tmsi) => Some(tmsi),
         Identity::Other => None,

@@ -139,7 +139,7 @@ async fn handover(
     let location = handover_execution::handover_notify(ue).await?;
     let Some(mut target) = ue.target.take() else { return Err(Ended::NotArrived) };
     if let Some(location) = location {
-        target.location = location;
+        target.set_location(location);
     }
     target.context_is_set_up = true;
     ue.enter_cm_connected(*target);

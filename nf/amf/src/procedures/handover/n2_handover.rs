@@ -150,7 +150,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
     // The UE is at the target: steps 5 to 12 of 4.9.1.3.3.
     let Some(mut target) = ue.target.take() else { return Err(Ended::NotArrived) };
     if let Some(location) = location {
-        target.location = location;
+        target.set_location(location);
     }
     target.context_is_set_up = true;
     let source = ue.switch_connection(*target);

@@ -8,7 +8,8 @@
 //! AMF -> source gNB  UE CONTEXT RELEASE COMMAND, some seconds later
 //! ```
 //!
-//! The target has to be a neighbour of the source (`amf.n2.xn_neighbours`). The target releases the
+//! The target has to be a neighbour of the source (`amf.n2.xn_neighbours`), in a tracking area that
+//! the subscription does not forbid. The target releases the
 //! source over Xn (TS 23.502, 4.9.1.2.2, step 8), so a source that was asked for the handover has
 //! no context any more when the command arrives. One that was not asked is notified that its UE has
 //! left.
@@ -20,6 +21,7 @@ use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::uplink::SessionInfo;
 use crate::n2::{Gnb, Handled, downlink, handover_uplink};
 use crate::procedures::connection::nas_non_delivery;
+use crate::procedures::registration::subscription_retrieval;
 use crate::procedures::session::user_plane_activation::{N2, part};
 use crate::ue::{Event, Ue};
 use bytes::Bytes;
@@ -64,6 +66,13 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
     }
     if !is_neighbour(ue, &gnb) {
         procedure.failed("not_a_neighbour");
+        return reject(&gnb, &request, CauseRadioNetwork::ho_target_not_allowed).await;
+    }
+    // An N2 handover to such an area is rejected, too (TS 23.501, 5.3.4.1.1). There the UE would be
+    // rejected when it registers.
+    let tai = request.location.map(|location| location.tai);
+    if tai.is_some_and(|tai| subscription_retrieval::is_forbidden(ue, tai)) {
+        procedure.failed("forbidden_area");
         return reject(&gnb, &request, CauseRadioNetwork::ho_target_not_allowed).await;
     }
     let location = request.location.map(|location| location.to_sbi());
