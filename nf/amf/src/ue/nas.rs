@@ -1,11 +1,13 @@
 //! NAS messages to and from the UE (TS 24.501, 4.4).
-use super::{Stop, Ue, Work, signalling, unverified};
+use super::{Security, Stop, Ue, Work, signalling, unverified};
 use crate::metrics;
 use crate::n2::signalling::Direction;
 use bytes::Bytes;
 use martlet_interop::{N1Quirk, Quirk};
 use martlet_nas::inbound::{self, Inbound, Refusal};
-use martlet_nas::{GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, outbound, reaction};
+use martlet_nas::{
+    GmmCause, IntegrityAlgorithm, Nas5gmmMessage, Nas5gsMessage, NasCount, outbound, reaction,
+};
 use martlet_nf::capture;
 use std::time::{Duration, Instant};
 
@@ -127,6 +129,10 @@ impl Ue {
             Err(refused) if refused.reason == Refusal::Integrity => {
                 self.open_with_previous(nas).ok_or(refused)
             }
+            Ok(inbound) => {
+                self.leave_previous_security(&inbound);
+                Ok(inbound)
+            }
             opened => opened,
         };
         match opened {
@@ -182,6 +188,18 @@ impl Ue {
             Nas5gsMessage::Gmm(_, Nas5gmmMessage::SecurityModeComplete(_))
         );
         (!is_complete).then_some(inbound)
+    }
+
+    /// A message under the context of the running security mode control shows that the UE has taken
+    /// it into use, although SECURITY MODE COMPLETE may be lost. A failure does not restore the
+    /// previous one then: the UE would discard what that protects. Null integrity shows nothing.
+    pub fn leave_previous_security(&mut self, inbound: &Inbound) {
+        let is_null = |security: &Security| security.integrity == IntegrityAlgorithm::NIA0;
+        let is_reject =
+            matches!(inbound.message, Nas5gsMessage::Gmm(_, Nas5gmmMessage::SecurityModeReject(_)));
+        if inbound.is_verified() && !is_reject && !self.security.as_ref().is_none_or(is_null) {
+            self.previous_security = None;
+        }
     }
 
     /// Handles the queued NAS messages of a procedure that has sent no request to the UE.

@@ -13,7 +13,9 @@ use super::ue_context_release;
 use crate::n2::signalling::Direction;
 use crate::n2::{Connection, Gnb, Handled, Unverified, uplink};
 use crate::procedures::registration::{amf_load_rebalancing, amf_set_takeover};
-use crate::ue::{ContextTransfer, Event, InitialMessage, Reallocation, Ue, UeHandle, signalling};
+use crate::ue::{
+    ContextTransfer, Event, InitialMessage, Reallocation, Security, Ue, UeHandle, signalling,
+};
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_event_queue::TrySendError;
@@ -148,14 +150,18 @@ pub(crate) fn verify(ue: &mut Ue, mut message: Box<InitialMessage>) -> Option<Bo
     if message.verified.is_some() || is_unknown(ue) {
         return Some(message);
     }
-    // During security mode control, the UE may still use the previous context.
-    let previous = ue.previous_security.as_deref_mut();
-    for security in ue.security.as_mut().into_iter().chain(previous) {
-        let opened = inbound::from_ue(Some(&mut security.nas), false, &message.nas);
-        message.verified = opened.ok().filter(Inbound::is_verified);
-        if message.verified.is_some() {
-            return Some(message);
-        }
+    let nas = message.nas.clone();
+    let open = |security: &mut Security| {
+        inbound::from_ue(Some(&mut security.nas), false, &nas).ok().filter(Inbound::is_verified)
+    };
+    message.verified = ue.security.as_mut().and_then(open);
+    match &message.verified {
+        Some(inbound) => ue.leave_previous_security(inbound),
+        // During security mode control, the UE may still use the previous context.
+        None => message.verified = ue.previous_security.as_deref_mut().and_then(open),
+    }
+    if message.verified.is_some() {
+        return Some(message);
     }
     move_to_new_context(ue, *message);
     None

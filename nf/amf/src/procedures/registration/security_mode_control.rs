@@ -86,10 +86,13 @@ pub(crate) async fn run(
     let security =
         Security::new(keys.k_amf, keys.ngksi, ciphering, integrity).map_err(|_| not_encodable())?;
     ue.previous_security = ue.security.replace(security).map(Box::new);
+    let had_previous = ue.previous_security.is_some();
     let exchange_before = ue.nas_exchange();
     let outcome = ask(ue, command).await;
     let previous = ue.previous_security.take();
-    if outcome.is_err() {
+    // The UE has sent a message under the new one: see `Ue::leave_previous_security`.
+    let is_left = had_previous && previous.is_none();
+    if outcome.is_err() && !is_left {
         // The previous context stays in use (TS 24.501, 5.4.2.5).
         ue.security = previous.map(|previous| *previous);
         ue.restore_exchange(exchange_before);
