@@ -79,6 +79,7 @@ pub fn transfers(bytes: &[u8]) {
         ModifyUnsuccessful,
         ModifyIndication,
         ModifyConfirm,
+        ModifyIndicationUnsuccessful,
         Notify,
         NotifyReleased,
         PathSwitchRequest,

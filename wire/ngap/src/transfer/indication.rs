@@ -1,11 +1,12 @@
 //! What the gNB initiates: modify indication and notify (TS 38.413, 8.2.4, 8.2.5, 9.3.4.5 to
-//! 9.3.4.7, 9.3.4.13).
+//! 9.3.4.7, 9.3.4.13, 9.3.4.22).
 
 use oxirush_ngap::ngap::{
     Cause, NotificationCause, PDUSessionResourceModifyConfirmTransfer,
-    PDUSessionResourceModifyIndicationTransfer, PDUSessionResourceNotifyReleasedTransfer,
-    PDUSessionResourceNotifyTransfer, QosFlowModifyConfirmItem, QosFlowModifyConfirmList,
-    QosFlowNotifyItem, QosFlowNotifyList,
+    PDUSessionResourceModifyIndicationTransfer,
+    PDUSessionResourceModifyIndicationUnsuccessfulTransfer,
+    PDUSessionResourceNotifyReleasedTransfer, PDUSessionResourceNotifyTransfer,
+    QosFlowModifyConfirmItem, QosFlowModifyConfirmList, QosFlowNotifyItem, QosFlowNotifyList,
 };
 
 use super::error::{read, write};
@@ -157,6 +158,27 @@ impl NotifyReleased {
     /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceNotifyReleasedTransfer = read(bytes)?;
+        Ok(Self { cause: transfer.cause })
+    }
+}
+
+/// PDU Session Resource Modify Indication Unsuccessful Transfer, SMF to gNB (TS 38.413, 9.3.4.22).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModifyIndicationUnsuccessful {
+    /// Why the change of the gNB is not carried out.
+    pub cause: Cause,
+}
+
+impl ModifyIndicationUnsuccessful {
+    /// Encodes the transfer.
+    pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
+        let cause = self.cause.clone();
+        write(&PDUSessionResourceModifyIndicationUnsuccessfulTransfer::new(cause, None))
+    }
+
+    /// Decodes a transfer.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceModifyIndicationUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }

@@ -47,7 +47,10 @@ pub use handover::{
     HandoverCommand, HandoverPreparationUnsuccessful, HandoverRequestAcknowledge, HandoverRequired,
     HandoverResourceAllocationUnsuccessful,
 };
-pub use indication::{FlowNotification, ModifyConfirm, ModifyIndication, Notify, NotifyReleased};
+pub use indication::{
+    FlowNotification, ModifyConfirm, ModifyIndication, ModifyIndicationUnsuccessful, Notify,
+    NotifyReleased,
+};
 pub use modify::{
     FlowChange, ModifyRequest, ModifyResponse, ModifyUnsuccessful, UplinkTunnelChange,
 };

@@ -136,6 +136,7 @@ fn responses_and_the_rest_round_trip() {
             released_flows: failed.clone()
         }
     );
+    round_trip!(ModifyIndicationUnsuccessful, ModifyIndicationUnsuccessful { cause: cause() });
     round_trip!(NotifyReleased, NotifyReleased { cause: cause() });
     round_trip!(
         PathSwitchRequest,
