@@ -14,6 +14,15 @@ pub(crate) struct SessionOutcome {
     pub failed: Vec<SessionInfo>,
 }
 
+impl SessionOutcome {
+    /// Whether it may answer a request about this session. One about others alone comes too late
+    /// for an earlier request.
+    pub fn is_about(&self, psi: u8) -> bool {
+        let mut named = self.done.iter().chain(&self.failed).map(|(named, _)| *named);
+        self.done.is_empty() && self.failed.is_empty() || named.any(|named| named == psi)
+    }
+}
+
 /// The user location; `None` for non-NR access or an invalid PLMN.
 pub(super) fn location(info: &UserLocationInformation<'_>) -> Option<Location> {
     let UserLocationInformation::userLocationInformationNR(nr) = info else { return None };

@@ -95,6 +95,24 @@ pub fn context_not_set_up(message: Bytes) -> Bytes {
     failure.unwrap().encode().unwrap().into()
 }
 
+/// A PDU SESSION RESOURCE SETUP RESPONSE about session 9 alone, for the connection of another one.
+pub fn setup_of_session_9(message: &Bytes) -> Option<Bytes> {
+    let pdu = NGAP_PDU::decode(message).unwrap().into_owned();
+    if pdu.kind() != Kind::Successful_PDUSessionResourceSetup {
+        return None;
+    }
+    let item = PDUSessionResourceSetupItemSURes::new(PDUSessionID(9), vec![0u8].into(), None);
+    let response = build_ngap!(
+        SuccessfulOutcome,
+        PDUSessionResourceSetup,
+        PDUSessionResourceSetupResponse,
+        AMF_UE_NGAP_ID(pdu.ie::<ie::AMF_UE_NGAP_ID>().unwrap().unwrap().0),
+        RAN_UE_NGAP_ID(pdu.ie::<ie::RAN_UE_NGAP_ID>().unwrap().unwrap().0),
+        PDUSessionResourceSetupListSURes(PDUSessionResourceSetupListSURes(vec![item])),
+    );
+    Some(response.unwrap().encode().unwrap().into())
+}
+
 /// UPLINK NAS TRANSPORT with a message that the AMF discards: the one in it is lost. Other messages
 /// stay.
 pub fn nas_lost(message: Bytes) -> Bytes {

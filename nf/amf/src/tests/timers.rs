@@ -1,6 +1,6 @@
 //! Scripted UEs and gNBs that do not answer.
 use super::core::{Core, ue};
-use super::n2::{downlink, initial, next, setup, uplink};
+use super::n2::{downlink, initial, next, setup, setup_of_session_9, uplink};
 use super::script::Script;
 use super::smf::Behaviour;
 use crate::AmfConfig;
@@ -9,6 +9,7 @@ use martlet_ausf::Ausf;
 use martlet_nas::*;
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ran::PduSessionRequest;
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
 const SUCI: &str = "suci-0-001-01-0000-0-0-0000000001";
@@ -221,6 +222,33 @@ async fn a_session_that_the_gnb_does_not_set_up_is_reported() {
         .unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_FAIL").await;
     ue_1.deregister().await.unwrap();
+}
+
+/// A response about another session alone comes too late for an earlier request.
+#[tokio::test]
+async fn a_late_response_does_not_answer_the_setup_of_another_session() {
+    let core = Core::start().await;
+    let held: Arc<Mutex<Option<Bytes>>> = Arc::default();
+    let (holding, mut is_first) = (held.clone(), true);
+    let between = move |message: Bytes| {
+        let late = setup_of_session_9(&message).filter(|_| std::mem::take(&mut is_first));
+        let Some(late) = late else { return message };
+        *holding.lock().unwrap() = Some(message);
+        late
+    };
+    let gnb = core.gnb_through(between, |_| {}).await.unwrap();
+    let ue_1 = gnb.new_ue(ue(1)).unwrap();
+    ue_1.register().await.unwrap();
+    ue_1.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
+    let response = loop {
+        if let Some(response) = held.lock().unwrap().take() {
+            break response;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    };
+    gnb.send_raw_ngap(1, response.to_vec()).await.unwrap();
+    let requests = core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
+    assert!(!requests.contains(&"update 1 DEACTIVATED".to_string()), "{requests:?}");
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ pub(crate) async fn run(
     }
     let until = Instant::now() + ue.amf.config.timers.ngap();
     let answer = ue.next_ngap(until, |message| match message {
-        Uplink::SessionsModified(outcome) => Ok(outcome),
+        Uplink::SessionsModified(outcome) if outcome.is_about(psi) => Ok(outcome),
         other => Err(other),
     });
     let Some(outcome) = answer.await? else {

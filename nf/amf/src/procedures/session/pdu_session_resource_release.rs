@@ -8,7 +8,7 @@
 use super::user_plane_activation::forward_n2;
 use crate::metrics::Procedure;
 use crate::n2::downlink;
-use crate::n2::uplink::Uplink;
+use crate::n2::uplink::{SessionInfo, Uplink};
 use crate::ue::{Stop, Ue};
 use bytes::Bytes;
 use martlet_ngap::ngap::{Cause, CauseNas};
@@ -37,7 +37,7 @@ pub(crate) async fn at_gnb_only(ue: &mut Ue, sessions: &[u8]) -> Result<(), Stop
         }
         let until = Instant::now() + ue.amf.config.timers.ngap();
         let answer = ue.next_ngap(until, |message| match message {
-            Uplink::SessionsReleased(_) => Ok(()),
+            Uplink::SessionsReleased(released) if is_about(&released, *psi) => Ok(()),
             other => Err(other),
         });
         if answer.await?.is_none() {
@@ -50,6 +50,11 @@ pub(crate) async fn at_gnb_only(ue: &mut Ue, sessions: &[u8]) -> Result<(), Stop
         }
     }
     Ok(())
+}
+
+/// Whether a response may be about this session. Responses need not list the sessions.
+fn is_about(released: &[SessionInfo], psi: u8) -> bool {
+    released.is_empty() || released.iter().any(|(released, _)| *released == psi)
 }
 
 /// Releases the session's resources at the gNB and reports the result to the SMF.
@@ -67,7 +72,7 @@ pub(crate) async fn run(
     }
     let until = Instant::now() + ue.amf.config.timers.ngap();
     let answer = ue.next_ngap(until, |message| match message {
-        Uplink::SessionsReleased(released) => Ok(released),
+        Uplink::SessionsReleased(released) if is_about(&released, psi) => Ok(released),
         other => Err(other),
     });
     let released = answer.await?;

@@ -23,7 +23,7 @@ pub(crate) async fn run(ue: &mut Ue, session: SessionToSetUp) -> Result<(), Stop
     }
     let until = Instant::now() + ue.amf.config.timers.ngap();
     let answer = ue.next_ngap(until, |message| match message {
-        Uplink::SessionsSetUp(outcome) => Ok(outcome),
+        Uplink::SessionsSetUp(outcome) if outcome.is_about(psi) => Ok(outcome),
         other => Err(other),
     });
     let outcome = match answer.await {
