@@ -51,6 +51,11 @@ const bit<16> FRAGMENTED = 0xbfff;
 const bit<64> LINK_LOCAL = 0xfe80000000000000;
 const bit<64> LINK_LOCAL_MASK = 0xffc0000000000000;
 const bit<64> MULTICAST = 0xff00000000000000;
+// The same of NAT64 and 6to4, which have IPv4 addresses in them.
+const bit<64> NAT64 = 0x0064ff9b00000000;
+const bit<64> NAT64_MASK = 0xffffffff00000000;
+const bit<64> SIX_TO_FOUR = 0x2002000000000000;
+const bit<64> SIX_TO_FOUR_MASK = 0xffff000000000000;
 // The first group address. Groups, and the reserved addresses above them, are in no data network.
 const bit<32> GROUPS = 0xe0000000;
 const bit<32> UPPER_16 = 0xffff0000;

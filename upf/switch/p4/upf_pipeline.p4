@@ -445,8 +445,8 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
                 } else if (meta.ue_v6 == 0 || hdr.inner_ipv6.source_high != meta.ue_v6) {
                     meta.path = PATH_DEFAULT_GTP;
                 } else {
-                    // Packets to UEs, and to link-local or multicast addresses, go to the native
-                    // UPF.
+                    // Packets to UEs, to link-local or multicast addresses, and to IPv4 addresses
+                    // within IPv6 ones, go to the native UPF.
                     meta.remote_high = hdr.inner_ipv6.destination_high;
                     meta.remote_high = meta.remote_high & meta.ues_v6_mask;
                     if (meta.remote_high == meta.ues_v6) {
@@ -456,6 +456,16 @@ control Upf(inout headers_t hdr, inout metadata_t meta) {
                     meta.remote_high = meta.remote_high & LINK_LOCAL_MASK;
                     if (meta.remote_high == LINK_LOCAL
                             || hdr.inner_ipv6.destination_high >= MULTICAST) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
+                    meta.remote_high = hdr.inner_ipv6.destination_high;
+                    meta.remote_high = meta.remote_high & NAT64_MASK;
+                    if (meta.remote_high == NAT64) {
+                        meta.path = PATH_DEFAULT_GTP;
+                    }
+                    meta.remote_high = hdr.inner_ipv6.destination_high;
+                    meta.remote_high = meta.remote_high & SIX_TO_FOUR_MASK;
+                    if (meta.remote_high == SIX_TO_FOUR) {
                         meta.path = PATH_DEFAULT_GTP;
                     }
                     if (hdr.inner_ipv6.destination_low == meta.own_low

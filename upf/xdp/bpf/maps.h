@@ -31,8 +31,10 @@ TABLE(routes6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, 1024, BPF_F_NO_PREAL
 
 /* The perimeter: classes of destinations, services, and networks of peers on N3. */
 #define PERIMETER 16384
+/* IPv4 addresses are denied by several IPv6 addresses, too. */
+#define PERIMETER6 (4 * PERIMETER)
 TABLE(perimeter4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, PERIMETER, BPF_F_NO_PREALLOC);
-TABLE(perimeter6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, PERIMETER, BPF_F_NO_PREALLOC);
+TABLE(perimeter6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, PERIMETER6, BPF_F_NO_PREALLOC);
 TABLE(sources4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, PERIMETER, BPF_F_NO_PREALLOC);
 TABLE(sources6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, PERIMETER, BPF_F_NO_PREALLOC);
 /* Ports of datagrams of which the first fragment was seen, by which later ones match the same

@@ -8,9 +8,11 @@
 //! | is this sender on N3 a peer? | [`Perimeter::is_peer`] |
 //! | is it the gNB of this session? | [`Perimeter::sender`] |
 //! | the same for tables of other datapaths | [`Perimeter::entries`], [`Perimeter::sources`] |
+mod embedded;
 mod ranges;
 
 use crate::senders::Senders;
+use embedded::{LOCAL_NAT64, Translation};
 use martlet_upf_rules::{
     ETHERTYPE_C_TAG, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_S_TAG, Flow, Prefix,
 };
@@ -131,13 +133,14 @@ impl State {
 pub struct Perimeter {
     policy: Policy,
     services: BTreeSet<Service>,
+    translations: Vec<Translation>,
     state: RwLock<State>,
     /// Changes with the tables.
     generation: AtomicU64,
 }
 
 /// Addresses that are never in a data network: unspecified, loopback, of a link, groups.
-fn constant() -> [(Prefix, u8); 11] {
+fn constant() -> [(Prefix, u8); 12] {
     let four = |a: [u8; 4], length| Prefix { network: IpAddr::from(a), length };
     let six = |text: u128, length| Prefix { network: Ipv6Addr::from_bits(text).into(), length };
     [
@@ -147,10 +150,11 @@ fn constant() -> [(Prefix, u8); 11] {
         (four([224, 0, 0, 0], 4), DENIED | LINK),
         (four([240, 0, 0, 0], 4), DENIED),
         (four([255, 255, 255, 255], 32), DENIED | LINK),
-        (six(0, 127), DENIED),
+        // IPv4 addresses within IPv6, and loopback.
+        (six(0, 96), DENIED),
         (six(0, 128), DENIED | LINK),
-        // IPv4 addresses within IPv6.
         (six(0xffff << 32, 96), DENIED),
+        (LOCAL_NAT64, DENIED),
         (six(0xfe80 << 112, 10), DENIED | LINK),
         (six(0xff << 120, 8), DENIED | LINK),
     ]
@@ -176,9 +180,16 @@ impl Perimeter {
     /// Without interfaces and peers.
     pub fn new(policy: Policy) -> Self {
         let narrow = |service: &&Service| service.protocol.is_some() || service.port.is_some();
-        let services = policy.allowed.iter().filter(narrow).copied().collect();
-        let perimeter =
-            Perimeter { policy, services, state: RwLock::default(), generation: 0.into() };
+        let translations = Translation::all(&policy.allowed);
+        let mut services: BTreeSet<Service> =
+            policy.allowed.iter().filter(narrow).copied().collect();
+        let embedded: Vec<Service> = services
+            .iter()
+            .flat_map(|service| translations.iter().filter_map(move |to| to.service(service)))
+            .collect();
+        services.extend(embedded);
+        let (state, generation) = (RwLock::default(), AtomicU64::default());
+        let perimeter = Perimeter { policy, services, translations, state, generation };
         perimeter.rebuild(&mut perimeter.write());
         perimeter
     }
@@ -258,7 +269,36 @@ impl Perimeter {
                 deny(service.network, 0);
             }
         }
+        self.embed(&mut entries);
         entries
+    }
+
+    /// Adds the IPv6 addresses that have IPv4 addresses in them.
+    fn embed(&self, entries: &mut BTreeMap<Prefix, u8>) {
+        let of_ipv6 = entries.iter().filter_map(|(prefix, class)| match prefix.network {
+            IpAddr::V4(_) => None,
+            IpAddr::V6(network) => Some((network.to_bits(), prefix.length, *class)),
+        });
+        let as_they_are = Ranges::<u128>::new(of_ipv6);
+        let of_ipv4 = entries.iter().filter_map(|(prefix, class)| match prefix.network {
+            IpAddr::V4(network) => Some((network, prefix.length, *class)),
+            IpAddr::V6(_) => None,
+        });
+        let embedded: Vec<(Prefix, u8)> = of_ipv4
+            .flat_map(|(network, length, class)| {
+                self.translations.iter().flat_map(move |to| to.entries(network, length, class))
+            })
+            .collect();
+        for (prefix, class) in embedded {
+            // What opens an IPv4 network does not open the IPv6 network in which it is embedded.
+            let is_denied = match prefix.network {
+                IpAddr::V6(network) => as_they_are.get(network.to_bits()) & DENIED != 0,
+                IpAddr::V4(_) => true,
+            };
+            if class != 0 || !is_denied {
+                entries.entry(prefix).or_insert(class);
+            }
+        }
     }
 
     /// Changes whenever [`entries`](Self::entries) or [`sources`](Self::sources) may have changed.

@@ -92,6 +92,88 @@ fn ues_reach_the_data_network_and_no_address_of_the_machine() {
     assert!(reaches6(&perimeter, "2001:db8::2", UDP));
 }
 
+/// A NAT64 or a 6to4 relay in the data network sends the packet on to the IPv4 address.
+#[test]
+fn attack_a_denied_ipv4_address_within_an_ipv6_address() {
+    let perimeter = perimeter();
+    let denied: [[u8; 4]; 6] = [
+        [192, 168, 7, 20],
+        [198, 51, 100, 7],
+        [172, 20, 0, 1],
+        [10, 98, 0, 1],
+        [10, 99, 0, 7],
+        [127, 0, 0, 1],
+    ];
+    let nat64 = |[a, b, c, d]: [u8; 4]| format!("64:ff9b::{a}.{b}.{c}.{d}");
+    let six_to_four = |[a, b, c, d]: [u8; 4]| format!("2002:{a:02x}{b:02x}:{c:02x}{d:02x}::1");
+    for to in denied {
+        assert!(!reaches6(&perimeter, &nat64(to), UDP), "{to:?}");
+        assert!(!reaches6(&perimeter, &six_to_four(to), UDP), "{to:?}");
+    }
+    for to in [[9, 9, 9, 9], [10, 98, 0, 2], [10, 99, 0, 9]] {
+        assert!(reaches6(&perimeter, &nat64(to), UDP), "{to:?}");
+        assert!(reaches6(&perimeter, &six_to_four(to), UDP), "{to:?}");
+    }
+    for to in ["::10.98.0.1", "64:ff9b:1::9.9.9.9", "64:ff9b:1:2:3:4:909:909"] {
+        assert!(!reaches6(&perimeter, to, UDP), "{to}");
+    }
+    // Frames are not excepted, and a gNB is denied as soon as a session has it.
+    let packet = packet6(&nat64(denied[0]), UDP);
+    let frame = [&[2; 12][..], &ETHERTYPE_IPV6.to_be_bytes(), &packet].concat();
+    assert!(!perimeter.permits_frame(&Flow::of_frame(&frame).expect("a frame"), &frame));
+    assert!(reaches6(&perimeter, &nat64([203, 0, 113, 5]), UDP));
+    perimeter.set_peers(&[("203.0.113.5".parse().unwrap(), true)]);
+    assert!(!reaches6(&perimeter, &nat64([203, 0, 113, 5]), UDP));
+}
+
+#[test]
+fn translators_for_local_use_are_allowed_by_name_and_checked() {
+    let network = |text| Service { network: prefix(text), protocol: None, port: None };
+    let perimeter = |denied: &[&str]| {
+        Perimeter::new(Policy {
+            denied: denied.iter().map(|text| prefix(text)).collect(),
+            allowed: vec![
+                network("64:ff9b:1:fffe::/96"),
+                network("64:ff9b:1:aa00::/56"),
+                Service { port: Some(9127), protocol: Some(UDP), ..network("10.0.0.5/32") },
+                network("10.9.0.0/16"),
+            ],
+            ..Policy::default()
+        })
+    };
+    let of = perimeter(&["10.0.0.0/8"]);
+    for to in ["64:ff9b:1:fffe::9.9.9.9", "64:ff9b:1:aa09:9:909::", "64:ff9b:1:fffe::10.9.0.1"] {
+        assert!(reaches6(&of, to, UDP), "{to}");
+    }
+    for to in [
+        "64:ff9b:1:fffd::9.9.9.9",
+        "64:ff9b:1:fffe::127.0.0.1",
+        "64:ff9b:1:fffe::10.0.0.1",
+        "64:ff9b:1:aa0a:0:1::",
+    ] {
+        assert!(!reaches6(&of, to, UDP), "{to}");
+    }
+    let host = Perimeter::new(Policy {
+        denied: vec![prefix("192.168.7.0/24")],
+        allowed: vec![network("64:ff9b:1:aa00::/56")],
+        ..Policy::default()
+    });
+    // The second one has a bit in the byte that translators ignore.
+    for (to, due) in [
+        ("64:ff9b:1:aac0:a8:701::", false),
+        ("64:ff9b:1:aac0:1a8:701::", false),
+        ("64:ff9b:1:aac0:a8:801::", true),
+    ] {
+        assert_eq!(reaches6(&host, to, UDP), due, "{to}");
+    }
+    // The port of `packet6` is 9127: a service is open by the translators, too.
+    assert!(reaches6(&of, "64:ff9b::10.0.0.5", UDP));
+    assert!(!reaches6(&of, "64:ff9b::10.0.0.5", TCP));
+    // An allowed IPv4 network does not open what is denied by its IPv6 address.
+    assert!(reaches6(&of, "64:ff9b::10.9.0.1", UDP));
+    assert!(!reaches6(&perimeter(&["64:ff9b::/96"]), "64:ff9b::10.9.0.1", UDP));
+}
+
 #[test]
 fn the_gateway_answers_icmp_and_dns_and_what_is_allowed() {
     let perimeter = perimeter();

@@ -10,6 +10,9 @@ const MAX_OF_ONE: u32 = 4096;
 const MAX_ENTRIES: usize = 4000;
 /// Groups and reserved addresses, which the program knows.
 const GROUPS: u32 = 0xe000_0000;
+/// The upper bits of addresses that have IPv4 addresses in them; the program knows them, too.
+const NAT64: u128 = 0x0064_ff9b;
+const SIX_TO_FOUR: u128 = 0x2002;
 
 /// The kind of lookup, by the number that the P4 program has for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -71,6 +74,8 @@ impl Isolation {
                 // The program knows these.
                 if prefix.length >= 8 && network.is_multicast()
                     || prefix.length >= 10 && network.is_unicast_link_local()
+                    || prefix.length >= 32 && bits >> 96 == NAT64
+                    || prefix.length >= 16 && bits >> 112 == SIX_TO_FOUR
                 {
                     return;
                 }
@@ -174,6 +179,9 @@ mod tests {
             "fd45:0:0:100::/56",
             "fe80::/10",
             "ff00::/8",
+            "64:ff9b::7f00:0/104",
+            "64:ff9b:1::/48",
+            "2002:7f00::/24",
         ]);
         assert_eq!(isolation.lookup, Lookup::All);
         for to in [
