@@ -195,7 +195,10 @@ pub struct Counters {
     pub signalling_packets: Count,
     /// Uplink G-PDUs without a QFI that matched the default QoS flow.
     pub unmarked_packets: Count,
-    /// The same by peer.
+    /// Fragmented datagrams that were forgotten, since their session had newer ones: later
+    /// fragments of them have no ports.
+    pub replaced_fragments: Count,
+    /// Uplink G-PDUs without a QFI that matched the default QoS flow, by peer.
     pub unmarked_peers: UnmarkedPeers,
     /// Processing time of packets.
     pub latency: Latency,
@@ -214,7 +217,7 @@ impl Counters {
     }
 
     /// All counters but drops, with their names in status and metrics.
-    pub fn named(&self) -> [(&'static str, u64); 18] {
+    pub fn named(&self) -> [(&'static str, u64); 19] {
         [
             ("uplink_packets", self.uplink_packets.get()),
             ("uplink_bytes", self.uplink_bytes.get()),
@@ -234,6 +237,7 @@ impl Counters {
             ("originated_packets", self.originated_packets.get()),
             ("signalling_packets", self.signalling_packets.get()),
             ("unmarked_packets", self.unmarked_packets.get()),
+            ("replaced_fragments", self.replaced_fragments.get()),
         ]
     }
 }

@@ -149,7 +149,7 @@ impl<O: Egress> Forwarder<O> {
             state.dropped(DropReason::Malformed);
             return self.counters.dropped(DropReason::Malformed);
         }
-        self.note_fragment(&flow);
+        self.note_fragment(entry.seid, &flow);
         // Frames are sent to other UEs, or to N6, by the network of their session.
         if flow.ethernet.is_none() && state.leaves(rule) {
             let denied = elsewhere.is_some_and(|of_ue| of_ue.max(entry.ue_to_ue) == UeToUe::Deny);
@@ -219,9 +219,11 @@ impl<O: Egress> Forwarder<O> {
     }
 
     /// Notes the ports of a first fragment that matches a rule.
-    fn note_fragment(&self, flow: &Flow) {
-        if let Some(fragment) = flow.fragment {
-            lock(&self.fragments).note(flow, fragment);
+    fn note_fragment(&self, seid: u64, flow: &Flow) {
+        if let Some(fragment) = flow.fragment
+            && lock(&self.fragments).note(seid, flow, fragment)
+        {
+            self.counters.replaced_fragments.add(1);
         }
     }
 
@@ -365,7 +367,7 @@ impl<O: Egress> Forwarder<O> {
             state.dropped(DropReason::NoRule);
             return self.counters.dropped(DropReason::NoRule);
         };
-        self.note_fragment(flow);
+        self.note_fragment(entry.seid, flow);
         let detected = Detected::of_rule(rule, None);
         let next = self.carry_out(entry, &mut state, detected, flow, frame, now);
         drop(state);

@@ -189,11 +189,12 @@ inline_always int read_ip(void *l3, void *end, __be16 protocol, struct flow *flo
 }
 
 /* The key of a packet's datagram. */
-inline_always struct fragment *fragment_key(struct flow *flow)
+inline_always struct fragment_keys *keys_of_fragment(struct flow *flow)
 {
-	struct fragment *key = bpf_map_lookup_elem(&fragment_keys, (void *)&only_entry);
-	if (!key)
+	struct fragment_keys *keys = bpf_map_lookup_elem(&fragment_keys, (void *)&only_entry);
+	if (!keys)
 		return NULL;
+	struct fragment *key = &keys->datagram;
 	if (flow->version == 4) {
 		__builtin_memset(key, 0, sizeof(*key));
 		key->source[0] = flow->source4;
@@ -204,14 +205,14 @@ inline_always struct fragment *fragment_key(struct flow *flow)
 	}
 	key->id = flow->fragment_id;
 	key->protocol = flow->protocol;
-	return key;
+	return keys;
 }
 
 /* Gives a later fragment the ports of the first one. Inline: the stack of calls is full. */
 inline_always void find_fragment(struct flow *flow)
 {
-	struct fragment *key = fragment_key(flow);
-	__u32 *ports = key ? bpf_map_lookup_elem(&fragments, key) : NULL;
+	struct fragment_keys *keys = keys_of_fragment(flow);
+	__u32 *ports = keys ? bpf_map_lookup_elem(&fragments, &keys->datagram) : NULL;
 	if (!ports)
 		return;
 	flow->source_port = *ports >> 16;
@@ -289,15 +290,38 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	return 1;
 }
 
-/* Notes the ports of a first fragment, which later ones need. Its transport header was parsed. */
-global int note_fragment(struct flow *flow)
+inline_always int is_same_datagram(struct fragment *one, struct fragment *other)
+{
+	__u32 different = one->id ^ other->id;
+	different |= one->protocol ^ other->protocol;
+	for (int i = 0; i < 4; i++) {
+		different |= one->source[i] ^ other->source[i];
+		different |= one->destination[i] ^ other->destination[i];
+	}
+	return !different;
+}
+
+/* Notes the ports of a first fragment, which later ones need. Its transport header was parsed. The
+ * session forgets the datagram that had the slot before. */
+global int note_fragment(struct flow *flow, __u32 incarnation)
 {
 	if (!flow || flow->fragment != 1 || !flow->has_ports)
 		return 0;
-	struct fragment *key = fragment_key(flow);
+	struct fragment_keys *keys = keys_of_fragment(flow);
+	if (!keys)
+		return 0;
 	__u32 ports = (__u32)flow->source_port << 16 | flow->destination_port;
-	if (key)
-		bpf_map_update_elem(&fragments, key, &ports, BPF_ANY);
+	keys->slot.incarnation = incarnation;
+	keys->slot.slot = keys->datagram.id % SESSION_FRAGMENTED;
+	struct fragment *before = bpf_map_lookup_elem(&fragment_slots, &keys->slot);
+	if (before && !is_same_datagram(before, &keys->datagram)) {
+		bpf_map_delete_elem(&fragments, before);
+		struct stats *own = bpf_map_lookup_elem(&stats, (void *)&only_entry);
+		if (own)
+			own->replaced_fragments++;
+	}
+	bpf_map_update_elem(&fragment_slots, &keys->slot, &keys->datagram, BPF_ANY);
+	bpf_map_update_elem(&fragments, &keys->datagram, &ports, BPF_ANY);
 	return 0;
 }
 
@@ -319,7 +343,7 @@ inline_always void note_if_fragment(struct xdp_md *ctx, __u32 offset, struct flo
 	if (!flow->read)
 		read_transport(ctx, offset, flow);
 	flow->read = 1;
-	note_fragment(flow);
+	note_fragment(flow, rule->incarnation);
 }
 
 /* Distance from an outer IPv6 header to UDP behind its extension headers; 0: no UDP, or a

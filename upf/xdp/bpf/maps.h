@@ -38,9 +38,11 @@ TABLE(perimeter6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, PERIMETER6, BPF_F
 TABLE(sources4, BPF_MAP_TYPE_LPM_TRIE, struct route4, __u32, PERIMETER, BPF_F_NO_PREALLOC);
 TABLE(sources6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, PERIMETER, BPF_F_NO_PREALLOC);
 /* Ports of datagrams of which the first fragment was seen, by which later ones match the same
- * rules; and a key that is being made. */
+ * rules; the datagrams of each session, so that it displaces none of others; and keys that are
+ * being made. */
 TABLE(fragments, BPF_MAP_TYPE_LRU_HASH, struct fragment, __u32, 4096, 0);
-TABLE(fragment_keys, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct fragment, 1, 0);
+TABLE(fragment_slots, BPF_MAP_TYPE_LRU_HASH, struct fragment_slot, struct fragment, 4096, 0);
+TABLE(fragment_keys, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct fragment_keys, 1, 0);
 TABLE(services, BPF_MAP_TYPE_HASH, struct service, __u32, 4096, BPF_F_NO_PREALLOC);
 
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);

@@ -159,6 +159,19 @@ struct fragment {
 	__u32 protocol;
 };
 
+/* Datagrams of one session at a time: one for each remainder of the identification. */
+#define SESSION_FRAGMENTED 64
+struct fragment_slot {
+	__u32 incarnation;	/* of the session */
+	__u32 slot;
+};
+
+/* Keys that are being made. */
+struct fragment_keys {
+	struct fragment datagram;
+	struct fragment_slot slot;
+};
+
 /* A service that UEs may reach though its address is denied. */
 struct service {
 	__be32 address[4];	/* IPv4: the first one */
@@ -307,7 +320,8 @@ struct stats {
 	__u64 to_kernel;	/* forwarded through the kernel's stack */
 	__u64 passed;		/* left to the kernel */
 	__u64 lost_events;
-	__u64 unused[4];
+	__u64 replaced_fragments;
+	__u64 unused[3];
 };
 
 /* Kinds of events in the ring. */

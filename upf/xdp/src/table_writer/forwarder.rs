@@ -341,6 +341,8 @@ impl Forwarder {
         }
         self.counters.buffered_packets.add(stats.buffered.wrapping_sub(seen.stats.buffered));
         let counters = &self.counters;
+        let replaced = stats.replaced_fragments.wrapping_sub(seen.stats.replaced_fragments);
+        counters.replaced_fragments.add(replaced);
         let directions = [
             (&counters.uplink_bytes, &counters.uplink_packets),
             (&counters.downlink_bytes, &counters.downlink_packets),

@@ -50,6 +50,34 @@ fn filters_match_what_their_description_says() {
     });
 }
 
+/// A UE has a bounded share of the table of fragments.
+#[test]
+fn attack_a_ue_displaces_the_fragments_of_another() {
+    Bench::each(|mut bench| {
+        let text = "permit out 17 from any 7000 to assigned";
+        let session = with_filters(&bench, &[(text, SdfFilter::default())]);
+        bench.apply(&session);
+        bench.other_session();
+        let fragment = |from: Ipv4Addr, id: u16, part: [u8; 2]| {
+            let mut packet = udp_packet((from, 9000), THERE, &[b'f'; 24]);
+            packet[4..6].copy_from_slice(&id.to_be_bytes());
+            packet[6..8].copy_from_slice(&part);
+            ip4::set_checksum(&mut packet);
+            packet
+        };
+        let run = |bench: &Bench, teid: u32, packet: &[u8]| {
+            bench.run_n3(&uplink(bench, &g_pdu(teid, 0, &[], packet))).0
+        };
+        let (first, later) = ([0x20, 0], [0, 4]);
+        assert_eq!(run(&bench, TEID, &fragment(UE, 1, first)), Verdict::Drop);
+        for id in 0..10_000 {
+            run(&bench, OTHER_TEID, &fragment(OTHER_UE, id, first));
+        }
+        assert_eq!(run(&bench, TEID, &fragment(UE, 1, later)), Verdict::Drop);
+        assert_eq!(bench.datapath.counters().replaced_fragments.get(), 10_000 - 64);
+    });
+}
+
 #[test]
 fn of_many_rules_the_first_by_precedence_counts() {
     Bench::each(|mut bench| {
