@@ -347,9 +347,6 @@ impl Allocation<'_> {
                 complete(&mut response.created_pdrs, &self.chosen);
                 upf.modified(*seid, teids, removed);
             }
-            (Change::Modification { seid, removed }, Err(N4Error::Malformed)) => {
-                upf.modified(*seid, teids, removed);
-            }
             // The UPF may have changed it. The response is unexpected if it has no cause.
             (
                 Change::Modification { seid, .. },
@@ -900,11 +897,6 @@ mod tests {
         let allocation = n4.allocate_fteids(upf().n4, Some(5), &mut message).unwrap().unwrap();
         allocation.answered(&mut Err(N4Error::Unexpected("a malformed response")));
         assert_eq!(n4.allocated_teids(upf().n4, 5).unwrap().2.len(), 2);
-        // The UPF has accepted that one, and removed the PDR.
-        let mut message = stop_forwarding().into();
-        let allocation = n4.allocate_fteids(upf().n4, Some(5), &mut message).unwrap().unwrap();
-        allocation.answered(&mut Err(N4Error::Malformed));
-        assert_eq!(n4.allocated_teids(upf().n4, 5).unwrap().2.len(), 1);
         deleted(&n4, 5);
         assert_eq!(used(&n4), 0);
     }

@@ -5,8 +5,8 @@ use martlet_pfcp::ie::{Cause, FSeid, OffendingIe, RecoveryTimeStamp};
 use martlet_pfcp::transaction::Seen;
 use martlet_pfcp::{
     AssociationSetupResponse, AssociationUpdateResponse, DecodeError, Header, HeartbeatResponse,
-    IeValue, Message, NodeReportResponse, Packet, SessionReportRequest, SessionReportResponse,
-    elements, is_request,
+    Ie, IeValue, Message, NodeReportResponse, Packet, SessionDeletionResponse,
+    SessionModificationResponse, SessionReportRequest, SessionReportResponse, elements, is_request,
 };
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -15,6 +15,8 @@ use std::time::Instant;
 const SESSION_ESTABLISHMENT_RESPONSE: u8 = 51;
 /// The one of Session Modification Response.
 const SESSION_MODIFICATION_RESPONSE: u8 = 53;
+/// The one of Session Deletion Response.
+const SESSION_DELETION_RESPONSE: u8 = 55;
 
 impl N4 {
     /// Handles a datagram. Returns the response, if there is one.
@@ -34,8 +36,8 @@ impl N4 {
             }
             return None;
         }
-        let header = match Header::decode(bytes) {
-            Ok((header, _)) => header,
+        let (header, body) = match Header::decode(bytes) {
+            Ok(decoded) => decoded,
             Err(error) => {
                 let version = matches!(error, DecodeError::Version(_));
                 metrics::n4(if version { "version" } else { "malformed" });
@@ -49,7 +51,7 @@ impl N4 {
             }
         };
         if !is_request(header.message_type) {
-            self.response_received(from, bytes, header.sequence);
+            self.response_received(from, bytes, (header, body));
             return None;
         }
         // A retransmitted request gets the same response. Those of others are not stored: they
@@ -85,7 +87,9 @@ impl N4 {
         Some(bytes)
     }
 
-    fn response_received(&self, from: SocketAddr, bytes: &[u8], sequence: u32) {
+    /// A response, with its header and the bytes of its elements.
+    fn response_received(&self, from: SocketAddr, bytes: &[u8], (header, body): (Header, &[u8])) {
+        let sequence = header.sequence;
         let packet = match Packet::decode(bytes) {
             Ok(packet) => packet,
             Err(error) => {
@@ -96,7 +100,7 @@ impl N4 {
                         "invalid N4 response"
                     );
                 }
-                return self.malformed_response(from, bytes, sequence, &error);
+                return self.malformed_response(from, (header, body), &error);
             }
         };
         let (waiting, was_late) = {
@@ -130,12 +134,12 @@ impl N4 {
 
     /// A response whose elements are wrong or missing: its request has failed, and is not sent
     /// again (TS 29.244, 7.6.5 to 7.6.7). The rejections of Open5GS's UPF have no Node ID.
-    /// A modification that it accepts is in force: [`N4Error::Malformed`].
+    /// A modification or deletion that it accepts is in force, and its usage is not reported again:
+    /// the request gets the elements that are right.
     fn malformed_response(
         &self,
         from: SocketAddr,
-        bytes: &[u8],
-        sequence: u32,
+        (header, body): (Header, &[u8]),
         error: &DecodeError,
     ) {
         // Bytes that are no message are dropped (7.6.2).
@@ -144,26 +148,25 @@ impl N4 {
         }
         let waiting = {
             let mut tables = self.tables();
-            match tables.requests.answered(from, sequence) {
-                true => tables.waiting.remove(&sequence),
+            match tables.requests.answered(from, header.sequence) {
+                true => tables.waiting.remove(&header.sequence),
                 false => None,
             }
         };
         let Some(waiting) = waiting else { return };
-        let cause = element_in::<Cause>(bytes);
-        let message_type = Header::decode(bytes).ok().map(|(header, _)| header.message_type);
-        let failed = match cause {
-            Some(cause) if !cause.is_accepted() => N4Error::Rejected(cause.0),
-            Some(_) if message_type == Some(SESSION_MODIFICATION_RESPONSE) => N4Error::Malformed,
-            _ => N4Error::Unexpected("a malformed response"),
-        };
+        let response = MalformedResponse::of(header.message_type, body);
+        let cause = response.as_ref().and_then(MalformedResponse::first::<Cause>);
+        let accepted = response.filter(|_| cause.is_some_and(|cause| cause.is_accepted()));
         // The UPF has accepted a session that is not in use.
-        if cause.is_some_and(|cause| cause.is_accepted())
-            && let Some(fseid) = established_in(bytes)
-        {
+        if let Some(fseid) = accepted.as_ref().and_then(MalformedResponse::established) {
             self.delete_later(from, self.generation(from), fseid.seid);
         }
-        let _ = waiting.send(Err(failed));
+        let outcome = match (accepted.and_then(MalformedResponse::accepted), cause) {
+            (Some(message), _) => Ok(message),
+            (None, Some(cause)) if !cause.is_accepted() => Err(N4Error::Rejected(cause.0)),
+            (None, _) => Err(N4Error::Unexpected("a malformed response")),
+        };
+        let _ = waiting.send(outcome);
     }
 
     fn execute(
@@ -311,19 +314,57 @@ impl N4 {
     }
 }
 
-/// An element of a message. The others may be malformed.
-fn element_in<E: IeValue>(bytes: &[u8]) -> Option<E> {
-    let (_, body) = Header::decode(bytes).ok()?;
-    let elements = elements(body, 0, 0).ok()?;
-    let element = elements.iter().find(|ie| ie.kind == E::TYPE)?;
-    E::decode(element.value, 0).ok()
+/// A response that is no message as a whole. Some of its elements may be right.
+struct MalformedResponse<'a> {
+    message_type: u8,
+    elements: Vec<Ie<'a>>,
 }
 
-/// The session of a Session Establishment Response.
-fn established_in(bytes: &[u8]) -> Option<FSeid> {
-    let (header, _) = Header::decode(bytes).ok()?;
-    let is_establishment = header.message_type == SESSION_ESTABLISHMENT_RESPONSE;
-    is_establishment.then(|| element_in(bytes)).flatten()
+impl<'a> MalformedResponse<'a> {
+    fn of(message_type: u8, body: &'a [u8]) -> Option<Self> {
+        Some(MalformedResponse { message_type, elements: elements(body, 0, 0).ok()? })
+    }
+
+    /// The elements of a type that are right.
+    fn all<E: IeValue>(&self) -> Vec<E> {
+        let of_type = self.elements.iter().filter(|ie| ie.kind == E::TYPE);
+        of_type.filter_map(|ie| E::decode(ie.value, 0).ok()).collect()
+    }
+
+    /// The first element of a type.
+    fn first<E: IeValue>(&self) -> Option<E> {
+        let element = self.elements.iter().find(|ie| ie.kind == E::TYPE)?;
+        E::decode(element.value, 0).ok()
+    }
+
+    /// The session of a Session Establishment Response.
+    fn established(&self) -> Option<FSeid> {
+        (self.message_type == SESSION_ESTABLISHMENT_RESPONSE).then(|| self.first()).flatten()
+    }
+
+    /// The acceptance of a modification or deletion, with the elements that are right.
+    fn accepted(self) -> Option<Message> {
+        match self.message_type {
+            SESSION_MODIFICATION_RESPONSE => Some(Message::from(SessionModificationResponse {
+                cause: Cause::ACCEPTED,
+                offending_ie: None,
+                created_pdrs: self.all(),
+                load: None,
+                overload: None,
+                usage_reports: self.all(),
+                failed_rule: None,
+                created_traffic_endpoints: self.all(),
+            })),
+            SESSION_DELETION_RESPONSE => Some(Message::from(SessionDeletionResponse {
+                cause: Cause::ACCEPTED,
+                offending_ie: None,
+                load: None,
+                overload: None,
+                usage_reports: self.all(),
+            })),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -333,9 +374,9 @@ mod tests {
     use crate::n4::deletion;
     use tokio::net::UdpSocket;
 
-    /// What a request fails with, to which the UPF responds with these elements, and the number of
+    /// The outcome of a request to which the UPF responds with these elements, and the number of
     /// sessions that are deleted therefore.
-    async fn failure(message_type: u8, elements: &[u8]) -> (N4Error, usize) {
+    async fn outcome(message_type: u8, elements: &[u8]) -> (Result<Message, N4Error>, usize) {
         let upf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let address = upf.local_addr().unwrap();
         let mut config = SmfConfig { upfs: vec![UpfConfig::at(address)], ..SmfConfig::default() };
@@ -346,12 +387,19 @@ mod tests {
             let (length, _) = upf.recv_from(&mut buffer).await.unwrap();
             let sequence = Header::decode(&buffer[..length]).unwrap().0.sequence;
             let header = Header { message_type, seid: Some(1), sequence, priority: None };
-            n4.response_received(address, &header.encode(|out| out.extend(elements)), sequence);
+            let bytes = header.encode(|out| out.extend(elements));
+            n4.response_received(address, &bytes, Header::decode(&bytes).unwrap());
         };
         let (answer, ()) = tokio::join!(n4.request(address, Some(7), deletion()), respond);
         let tables = n4.tables();
         assert!(tables.requests.is_empty());
-        (answer.unwrap_err(), tables.deletions.len())
+        (answer, tables.deletions.len())
+    }
+
+    /// The same of a request that fails.
+    async fn failure(message_type: u8, elements: &[u8]) -> (N4Error, usize) {
+        let (answer, deletions) = outcome(message_type, elements).await;
+        (answer.unwrap_err(), deletions)
     }
 
     #[tokio::test]
@@ -377,15 +425,39 @@ mod tests {
         assert_eq!(failure(51, &rejected).await.1, 0);
     }
 
+    /// A usage report of URR 1 with 1,000 octets.
+    fn usage_report(element: u8) -> Vec<u8> {
+        let volume = [&[0_u8, 66, 0, 9, 1][..], &1000_u64.to_be_bytes()].concat();
+        let urr = [0, 81, 0, 4, 0, 0, 0, 1, 0, 104, 0, 4, 0, 0, 0, 0, 0, 63, 0, 2, 0x80, 0];
+        let report = [&urr[..], &volume].concat();
+        [&[0, element, 0, report.len() as u8][..], &report].concat()
+    }
+
     #[tokio::test]
     async fn a_malformed_response_shows_whether_a_modification_is_accepted() {
         // Created PDR without a PDR ID.
         let created = [0_u8, 8, 0, 0];
-        let (error, _) = failure(53, &[&[0_u8, 19, 0, 1, 1][..], &created].concat()).await;
-        assert!(matches!(error, N4Error::Malformed), "{error}");
+        let accepted = [&[0_u8, 19, 0, 1, 1][..], &created, &usage_report(78)].concat();
+        let (answer, _) = outcome(53, &accepted).await;
+        let Ok(Message::SessionModificationResponse(response)) = answer else { panic!() };
+        assert!(response.cause.is_accepted() && response.created_pdrs.is_empty());
+        assert_eq!(response.usage_reports[0].volume.unwrap().octets[0], Some(1000));
         let (error, _) = failure(53, &[&[0_u8, 19, 0, 1, 64][..], &created].concat()).await;
         assert!(matches!(error, N4Error::Rejected(64)), "{error}");
         let (error, _) = failure(53, &created).await;
+        assert!(matches!(error, N4Error::Unexpected(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_usage_of_a_malformed_deletion_response_counts() {
+        // A second report is empty.
+        let reports = [&usage_report(79)[..], &[0, 79, 0, 0]].concat();
+        let (answer, _) = outcome(55, &[&[0_u8, 19, 0, 1, 1][..], &reports].concat()).await;
+        let Ok(Message::SessionDeletionResponse(response)) = answer else { panic!() };
+        assert_eq!(response.usage_reports.len(), 1);
+        assert_eq!(response.usage_reports[0].volume.unwrap().octets[0], Some(1000));
+        // Without a cause nothing shows that the session is deleted.
+        let (error, _) = failure(55, &reports).await;
         assert!(matches!(error, N4Error::Unexpected(_)), "{error}");
     }
 }

@@ -66,9 +66,6 @@ pub enum N4Error {
     /// Too many requests are pending.
     #[error("too many pending N4 requests")]
     Busy,
-    /// The UPF has accepted a modification, and the rest of its response is malformed.
-    #[error("UPF accepted the modification in a malformed response")]
-    Malformed,
     /// The response is not the expected one.
     #[error("unexpected response of the UPF: {0}")]
     Unexpected(&'static str),

@@ -138,7 +138,6 @@ async fn connect_anchor(
         Ok(Message::SessionModificationResponse(response)) if response.cause.is_accepted() => {
             Ok(())
         }
-        Err(N4Error::Malformed) => Ok(()),
         outcome => {
             let _ = n4_session_release::release(session, access.session).await;
             let rejected = N4Error::Unexpected("the anchor rejects the N9 tunnel");

@@ -73,18 +73,13 @@ pub async fn modify_downlink_again(session: &mut Session) {
     }
 }
 
-/// Sends a modification request without restoring a lost session. A UPF that accepts it in a
-/// malformed response has the change.
+/// Sends a modification request without restoring a lost session.
 pub async fn request(
     session: &Session,
     at: UpfSession,
     change: SessionModificationRequest,
 ) -> Result<(), N4Error> {
-    let answer = match session.smf.n4.request(at.upf, Some(at.seid), change).await {
-        Err(N4Error::Malformed) => return Ok(()),
-        answer => answer?,
-    };
-    match answer {
+    match session.smf.n4.request(at.upf, Some(at.seid), change).await? {
         Message::SessionModificationResponse(response) if response.cause.is_accepted() => Ok(()),
         Message::SessionModificationResponse(response) => Err(N4Error::Rejected(response.cause.0)),
         other => Err(N4Error::Unexpected(other.name())),
