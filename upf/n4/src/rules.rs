@@ -6,7 +6,7 @@ use martlet_interop::{N4Quirk, Quirk};
 use martlet_pfcp::ie::*;
 use martlet_pfcp::{IeValue, SessionEstablishmentRequest, SessionModificationRequest};
 use martlet_upf_rules::{
-    Bar, Far, Pdr, PredefinedRule, Qer, RuleError, Session, Tunnel, Urr, shared,
+    Bar, Far, LocalTunnel, Pdr, PredefinedRule, Qer, RuleError, Session, Tunnel, Urr, shared,
 };
 use std::sync::Arc;
 
@@ -87,13 +87,29 @@ pub(super) fn create(
             }
             None => ie,
         };
-        let (mut found, created_pdr) = choice.find(ie.pdr_id, Some(&ie.pdi))?;
+        let uplink = uplink_tunnel(session, ie);
+        let (mut found, created_pdr) = choice.find(ie.pdr_id, Some(&ie.pdi), uplink)?;
         created.pdrs.extend(created_pdr);
         found.predefined = predefined(choice.settings(), ie.pdr_id, &ie.activate_predefined_rules)?;
         let pdr = Pdr::create(ie, found)?;
         add(session.pdrs.insert(pdr.id, pdr), FailedRuleId::Pdr(ie.pdr_id.0))?;
     }
     Ok(created)
+}
+
+/// The tunnel in which a session's packets for the data network arrive, if a new PDR is for such
+/// packets, too. `None` if the session has several.
+fn uplink_tunnel(session: &Session, new: &CreatePdr) -> Option<LocalTunnel> {
+    let leaves = |far: u32| {
+        let destination = session.fars.get(&far).and_then(|far| far.destination);
+        matches!(destination, Some(Interface::Core | Interface::SgiLan))
+    };
+    let source = new.pdi.source_interface.0;
+    new.far_id.filter(|far| source == Interface::Access && leaves(far.0))?;
+    let of_uplink = session.pdrs.values().filter(|pdr| pdr.source == source && leaves(pdr.far));
+    let mut tunnels = of_uplink.filter_map(|pdr| pdr.local);
+    let first = tunnels.next()?;
+    tunnels.all(|other| other == first).then_some(first)
 }
 
 fn add<V>(before: Option<V>, failed: FailedRuleId) -> Result<(), RuleError> {
@@ -252,7 +268,7 @@ pub(super) fn modify(
             None => ie,
         };
         let pdr = session.pdrs.get_mut(&id).ok_or_else(|| missing(FailedRuleId::Pdr(id)))?;
-        let (mut found, created_pdr) = choice.find(ie.pdr_id, ie.pdi.as_ref())?;
+        let (mut found, created_pdr) = choice.find(ie.pdr_id, ie.pdi.as_ref(), None)?;
         updated.created.pdrs.extend(created_pdr);
         found.predefined = predefined(choice.settings(), ie.pdr_id, &ie.activate_predefined_rules)?;
         pdr.update(ie, found)?;

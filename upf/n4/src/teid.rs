@@ -111,15 +111,17 @@ impl<'a> Choice<'a> {
     }
 
     /// The rules' form of a PDR's detection information, and the allocated values for the response.
+    /// `uplink` is the tunnel of the session's uplink, if the PDR is for packets in it.
     pub fn find(
         &mut self,
         pdr_id: PdrId,
         pdi: Option<&Pdi>,
+        uplink: Option<LocalTunnel>,
     ) -> Result<(Found, Option<CreatedPdr>), RuleError> {
         let Some(pdi) = pdi else { return Ok(Default::default()) };
         let application = pfd::find(self.applications, pdr_id.0, pdi.application_id.as_ref())?;
         let rule = Some((FailedRuleId::Pdr(pdr_id.0), pdi.source_interface.0));
-        let local = self.tunnel(rule, pdi.local_fteid)?;
+        let local = self.tunnel(rule, pdi.local_fteid, uplink)?;
         let (ue, ue_ip_addresses) = self.leasing.choose(pdr_id.0, pdi)?;
         let chosen = local.as_ref().filter(|local| local.chosen).map(|local| local.tunnel.into());
         let has_allocated = chosen.is_some() || !ue_ip_addresses.is_empty();
@@ -136,7 +138,7 @@ impl<'a> Choice<'a> {
         ie: &CreateTrafficEndpoint,
     ) -> Result<(Endpoint, Option<CreatedTrafficEndpoint>), RuleError> {
         let id = ie.id.0;
-        let local = self.tunnel(None, ie.local_fteid)?;
+        let local = self.tunnel(None, ie.local_fteid, None)?;
         let asked = Pdi {
             ue_ip_addresses: ie.ue_ip_addresses.clone(),
             network_instance: ie.network_instance.clone(),
@@ -181,12 +183,13 @@ impl<'a> Choice<'a> {
         &mut self,
         rule: Option<(FailedRuleId, Interface)>,
         fteid: Option<FTeid>,
+        uplink: Option<LocalTunnel>,
     ) -> Result<Option<Local>, RuleError> {
         let (rule, source) = (rule.map(|(rule, _)| rule), rule.map(|(_, source)| source));
         match fteid {
             None => Ok(None),
             Some(FTeid::Choose { ipv4, ipv6, choose_id }) => {
-                let tunnel = self.choose(ipv4, ipv6, choose_id.map(|id| (id, source)))?;
+                let tunnel = self.choose((ipv4, ipv6), choose_id.map(|id| (id, source)), uplink)?;
                 Ok(Some(Local { tunnel, chosen: true }))
             }
             Some(FTeid::Given { teid, ipv4, ipv6 }) => {
@@ -209,11 +212,29 @@ impl<'a> Choice<'a> {
         self.own.contains(&known.tunnel.teid).then_some(known.tunnel)
     }
 
+    /// The tunnel of the session's uplink for a CHOOSE ID that is new in the session. Open5GS's SMF
+    /// restores a session with the F-TEID that it was given, so that no CHOOSE ID stands for it,
+    /// and asks for it by CHOOSE ID when it adds QoS flows.
+    fn of_restored_session(
+        &self,
+        source: Option<Interface>,
+        uplink: Option<LocalTunnel>,
+    ) -> Option<LocalTunnel> {
+        if self.settings.strict || source.is_none() {
+            return None;
+        }
+        let is_given = |tunnel: &LocalTunnel| {
+            self.own.contains(&tunnel.teid)
+                && self.of_session.iter().all(|known| known.tunnel != *tunnel)
+        };
+        uplink.filter(is_given)
+    }
+
     fn choose(
         &mut self,
-        ipv4: bool,
-        ipv6: bool,
+        (ipv4, ipv6): (bool, bool),
         choose_id: Option<(u8, Option<Interface>)>,
+        uplink: Option<LocalTunnel>,
     ) -> Result<LocalTunnel, RuleError> {
         if let Some((id, source)) = choose_id {
             if let Some(tunnel) = self.chosen.get(&id) {
@@ -222,6 +243,12 @@ impl<'a> Choice<'a> {
             if let Some(tunnel) = self.of_earlier_request(id, source) {
                 self.is_reused = true;
                 self.chosen.insert(id, tunnel);
+                return Ok(tunnel);
+            }
+            if let Some(tunnel) = self.of_restored_session(source, uplink) {
+                self.is_reused = true;
+                self.chosen.insert(id, tunnel);
+                self.of_session.extend(source.map(|source| ChosenTunnel { id, source, tunnel }));
                 return Ok(tunnel);
             }
         }

@@ -4,6 +4,7 @@ use martlet_gtpu::Message as Gtpu;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
 use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
+use martlet_upf_kernel::bench::GNB;
 
 #[test]
 fn a_session_forwards_packets_in_both_directions() {
@@ -79,6 +80,52 @@ fn a_choose_id_of_an_earlier_request_stands_for_its_teid() {
         // The tunnel is free when no PDR has it.
         let remove_pdrs = vec![RemovePdr { pdr_id: PdrId(4) }];
         smf.accepted(seid, SessionModificationRequest { remove_pdrs, ..Default::default() });
+        smf.delete(seid);
+        assert_eq!(smf.n4.teids.len(), 0);
+    }
+}
+
+/// Open5GS's SMF restores a session with the F-TEID that it had, and adds QoS flows as before.
+#[test]
+fn a_new_choose_id_stands_for_the_teid_of_a_restored_session() {
+    for is_strict in [false, true] {
+        let mut smf = Smf::with(|config| config.n4.strict = is_strict);
+        smf.associate(1);
+        let mut request = establishment();
+        let teid = 0x0102_0304;
+        request.create_pdrs[0].pdi.local_fteid =
+            Some(FTeid::Given { teid, ipv4: Some([127, 0, 0, 8].into()), ipv6: None });
+        let uplink = request.create_pdrs[0].clone();
+        let established = smf.try_establish(request);
+        let seid = established.up_fseid.unwrap().seid;
+        let mut create = |id, far, choose_id, create_fars| {
+            let far_id = Some(FarId(far));
+            let mut pdr = CreatePdr { pdr_id: PdrId(id), far_id, ..uplink.clone() };
+            pdr.pdi.local_fteid =
+                Some(FTeid::Choose { ipv4: true, ipv6: false, choose_id: Some(choose_id) });
+            let create_pdrs = vec![pdr];
+            let request =
+                SessionModificationRequest { create_pdrs, create_fars, ..Default::default() };
+            match smf.accepted(seid, request).created_pdrs[0].local_fteid {
+                Some(FTeid::Given { teid, .. }) => teid,
+                other => panic!("{other:?}"),
+            }
+        };
+        // Data that a gNB forwards in a handover have a tunnel of their own.
+        let parameters = ForwardingParameters {
+            destination_interface: DestinationInterface(Interface::Access),
+            outer_header_creation: Some(OuterHeaderCreation::gtpu(REMOTE, GNB)),
+            ..Default::default()
+        };
+        let to_target = CreateFar {
+            far_id: FarId(3),
+            apply_action: ApplyAction::FORW,
+            forwarding_parameters: Some(parameters),
+            ..Default::default()
+        };
+        assert_ne!(create(3, 3, 10, vec![to_target]), teid);
+        assert_eq!(create(4, 1, 5, vec![]) == teid, !is_strict);
+        assert_eq!(create(5, 1, 5, vec![]) == teid, !is_strict);
         smf.delete(seid);
         assert_eq!(smf.n4.teids.len(), 0);
     }
