@@ -123,6 +123,7 @@ impl N4 {
             pdrs = session.pdrs.len(),
             "session established"
         );
+        self.report_shared_tunnels(None, &session);
         self.index_remote(&session);
         self.by_cp.insert(peer, session.cp.seid, seid);
         let lines = self.volumes.begin(&session);

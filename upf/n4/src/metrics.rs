@@ -37,6 +37,10 @@ pub(crate) static N4_REPEATED: LazyLock<IntCounter> = LazyLock::new(|| {
     register_int_counter!("martlet_upf_n4_repeated_total", "Retransmitted PFCP requests received")
         .expect("registered once")
 });
+pub(crate) static N4_SHARED_TUNNELS: LazyLock<IntCounter> = LazyLock::new(|| {
+    let help = "Tunnels to the access whose far end another session has, too";
+    register_int_counter!("martlet_upf_n4_shared_tunnels_total", help).expect("registered once")
+});
 pub(crate) static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
     register_int_gauge!("martlet_upf_sessions", "PFCP sessions").expect("registered once")
 });
@@ -49,6 +53,7 @@ pub(crate) static ASSOCIATIONS: LazyLock<IntGauge> = LazyLock::new(|| {
 pub fn register() {
     register_vecs();
     LazyLock::force(&N4_REPEATED);
+    LazyLock::force(&N4_SHARED_TUNNELS);
     // A former UPF of this process may have ended with sessions.
     SESSIONS.set(0);
     ASSOCIATIONS.set(0);

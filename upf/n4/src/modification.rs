@@ -166,6 +166,7 @@ impl N4 {
             N4Quirk::ChooseIdOfSession.met("upf", cp_address(&session.cp));
         }
         let (leases, chosen) = choice.keep(&session.allocated_teids());
+        self.report_shared_tunnels(Some(&old), &session);
         self.unindex_remote(&old);
         self.index_remote(&session);
         self.change_lines(seid, &session);

@@ -1,7 +1,9 @@
 //! The nodes that may be SMFs, and the peers of N3 that the datapath knows.
 use super::{Moment, N4};
+use crate::metrics;
+use martlet_pfcp::ie::Interface;
 use martlet_upf_datapath::Datapath;
-use martlet_upf_rules::{Prefix, Session};
+use martlet_upf_rules::{Prefix, Session, Tunnel};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -40,6 +42,31 @@ impl N4 {
     pub(super) fn is_allowed(&self, from: SocketAddr) -> bool {
         self.settings.allow.iter().any(|network| network.contains(from.ip()))
             && (!from.ip().is_loopback() || from.port() == self.settings.peer_port)
+    }
+
+    /// Counts and logs new tunnels to the access whose far end another session has, too. A gNB, or
+    /// the CU-UP of several gNBs, has a TEID for each session. So the other session has left the
+    /// gNB, which the SMF does not know yet, or a gNB names the tunnel of another one, to which it
+    /// redirects its UE's packets. The UPF cannot tell these apart, so that it accepts both.
+    pub(super) fn report_shared_tunnels(&self, old: Option<&Session>, session: &Session) {
+        let had = |tunnel: Tunnel| {
+            old.is_some_and(|old| old.fars.values().any(|far| far.tunnel == Some(tunnel)))
+        };
+        let to_access =
+            session.fars.values().filter(|far| far.destination == Some(Interface::Access));
+        for tunnel in to_access.filter_map(|far| far.tunnel).filter(|tunnel| !had(*tunnel)) {
+            let sessions = self.remote.sessions((tunnel.peer, tunnel.teid));
+            let Some(other) = sessions.into_iter().find(|seid| *seid != session.seid) else {
+                continue;
+            };
+            metrics::N4_SHARED_TUNNELS.inc();
+            if let Some(suppressed) = martlet_log_limit::line("shared_tunnel", tunnel.peer) {
+                tracing::warn!(
+                    seid = session.seid, other, gnb = %tunnel.peer, teid = tunnel.teid, suppressed,
+                    "two sessions have one tunnel to the access: check the gNB if it repeats"
+                );
+            }
+        }
     }
 
     /// Schedules the end of peers without a tunnel: each is held from the loss of its last one on.

@@ -271,6 +271,40 @@ fn attack_a_gnb_names_an_address_that_it_cannot_have() {
     refused(&mut smf, seid, server.into());
     refused(&mut smf, seid, n3.into());
     smf.accepted(seid, to_gnb(REMOTE));
+    // Where N3 is not on this machine alone.
+    for (allow, due) in
+        [(vec![], Cause::RULE_CREATION_FAILURE), (vec!["127.0.0.66/32"], Cause::ACCEPTED)]
+    {
+        let mut smf = Smf::with(|config| {
+            config.n4.heartbeat_s = 0;
+            config.n3.address = "192.0.2.8:2152".parse().unwrap();
+            config.n3.allow = allow.iter().map(|network| network.parse().unwrap()).collect();
+        });
+        smf.associate(1);
+        let seid = smf.try_establish(establishment()).up_fseid.unwrap().seid;
+        assert_eq!(smf.modify(seid, to(UNKNOWN_PEER)).cause, due);
+    }
+}
+
+#[test]
+fn attack_a_gnb_names_the_tunnel_of_another_session() {
+    let mut smf = Smf::associated();
+    let shared = || metrics::N4_SHARED_TUNNELS.get();
+    let [victim, other] = [3_u8, 4].map(|n| {
+        let mut request = another(CP_SEID + u64::from(n));
+        for pdr in &mut request.create_pdrs {
+            pdr.pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, n].into());
+        }
+        smf.try_establish(request).up_fseid.unwrap().seid
+    });
+    smf.accepted(victim, to_gnb(REMOTE));
+    smf.accepted(other, to_gnb(REMOTE + 1));
+    let before = shared();
+    smf.accepted(other, to_gnb(REMOTE));
+    assert!(shared() > before, "it is counted");
+    smf.delete(victim);
+    smf.delete(other);
+    assert_eq!(smf.n4.remote.len(), 0);
 }
 
 #[test]
