@@ -63,8 +63,15 @@ impl N4 {
             return Err(RuleError::other(Cause::REJECTED, why).into());
         }
         let peer = cp_address(&request.cp_fseid);
+        // Otherwise an SMF could take the CP F-SEIDs of another one, which then has no sessions.
+        if peer != from && self.associations.keys().any(|id| self.is_peer(*id, peer)) {
+            return Err(other_fseid("the CP F-SEID has the address of another SMF"));
+        }
         let same = self.by_cp.get(peer, &request.cp_fseid.seid);
-        let stale = same.filter(|seid| self.is_stale(*seid));
+        let is_own = |seid: &u64| {
+            self.sessions.get(seid).is_some_and(|context| context.association == association)
+        };
+        let stale = same.filter(|seid| is_own(seid) && self.is_stale(*seid));
         // A session that replaces a stale one is not an additional session.
         if stale.is_none() && self.sessions.len() >= self.settings.sessions {
             return Err(RuleError::no_resources("the limit n4.sessions is reached").into());
@@ -75,9 +82,7 @@ impl N4 {
             // The SMF restores it after it has set the association up again.
             unreported = self.remove_stale(stale, now);
         } else if same.is_some() {
-            let why = "there is a session with this CP F-SEID";
-            let offending = Some(martlet_pfcp::ie::FSeid::TYPE);
-            return Err(RuleError { offending, ..RuleError::other(Cause::REJECTED, why) }.into());
+            return Err(other_fseid("there is a session with this CP F-SEID"));
         }
         if request.create_pdrs.is_empty() {
             return Err(Rejection::missing::<martlet_pfcp::ie::CreatePdr>());
@@ -185,6 +190,12 @@ impl N4 {
             self.remote.remove(tunnel, session.seid);
         }
     }
+}
+
+/// The CP F-SEID is that of another session, or another SMF's.
+pub(super) fn other_fseid(why: &str) -> Rejection {
+    let offending = Some(FSeid::TYPE);
+    RuleError { offending, ..RuleError::other(Cause::REJECTED, why) }.into()
 }
 
 /// A metric's label.

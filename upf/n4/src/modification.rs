@@ -1,7 +1,7 @@
 //! PFCP session modification (TS 29.244, 6.3.3).
 use super::advertisement::is_advertised;
 use super::by_peer::cp_address;
-use super::establishment::rejected;
+use super::establishment::{other_fseid, rejected};
 use super::filters;
 use super::headers;
 use super::peers::introduce;
@@ -104,6 +104,11 @@ impl N4 {
         self.count_volumes(&[seid]);
         let context =
             self.sessions.get(&seid).ok_or(Rejection::from(Cause::SESSION_CONTEXT_NOT_FOUND))?;
+        if let Some(cp) = request.cp_fseid
+            && self.by_cp.get(cp_address(&cp), &cp.seid).is_some_and(|other| other != seid)
+        {
+            return Err(other_fseid("another session has this CP F-SEID"));
+        }
         let old = context.session();
         let was_advertised = is_advertised(&old);
         let mut session = old.clone();

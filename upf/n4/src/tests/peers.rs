@@ -102,6 +102,59 @@ fn an_associated_smf_can_take_over_a_session() {
     assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
 }
 
+/// An SMF names the CP F-SEID of another one: its next session with that would be rejected, and a
+/// session that it still has to restore would end.
+#[test]
+fn attack_an_smf_takes_the_cp_f_seid_of_another_smf() {
+    let (mut smf, seid, teid) = Smf::in_session();
+    let setup = AssociationSetupRequest {
+        node_id: NodeId::Ip(UNKNOWN_PEER),
+        recovery: RecoveryTimeStamp(5),
+        up_features: None,
+        cp_features: None,
+        retention: None,
+    };
+    smf.receive_from(UNKNOWN_PEER, &Packet::node(1, setup).encode());
+    // The session of the first SMF is stale.
+    assert_eq!(smf.associate(1).cause, Cause::ACCEPTED);
+    let request = |cp_fseid| SessionEstablishmentRequest {
+        node_id: NodeId::Ip(UNKNOWN_PEER),
+        cp_fseid,
+        ..establishment()
+    };
+    let mut sequence = 1;
+    let mut cause = |smf: &mut Smf, seid, message: Message| {
+        sequence += 1;
+        let sent = smf
+            .receive_from(UNKNOWN_PEER, &Packet { seid: Some(seid), sequence, message }.encode());
+        match &sent[0].message {
+            Message::SessionEstablishmentResponse(m) => m.cause,
+            Message::SessionModificationResponse(m) => m.cause,
+            other => panic!("{other:?}"),
+        }
+    };
+    for cp_seid in [CP_SEID, CP_SEID + 1] {
+        let request = request(FSeid::new(cp_seid, SMF)).into();
+        assert_eq!(cause(&mut smf, 0, request), Cause::REJECTED, "{cp_seid:#x}");
+    }
+    assert!(smf.bench.has_tunnel(teid));
+    smf.accepted(seid, to_gnb(REMOTE));
+    // Nor by a modification of its own session.
+    let mut own = request(FSeid::new(9, UNKNOWN_PEER));
+    own.create_pdrs.iter_mut().for_each(|pdr| {
+        pdr.pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, 9].into());
+    });
+    let packet = Packet::session(0, 50, own).encode();
+    let sent = smf.receive_from(UNKNOWN_PEER, &packet);
+    let Message::SessionEstablishmentResponse(made) = &sent[0].message else { panic!("{sent:?}") };
+    let own = made.up_fseid.unwrap().seid;
+    let cp_fseid = Some(FSeid::new(CP_SEID, SMF));
+    let change = SessionModificationRequest { cp_fseid, ..Default::default() };
+    assert_eq!(cause(&mut smf, own, change.into()), Cause::REJECTED);
+    smf.delete(seid);
+    assert_eq!(smf.n4.counts().0, 1);
+}
+
 #[test]
 fn a_late_establishment_retransmission_creates_no_second_session() {
     let mut smf = Smf::without_heartbeats();
