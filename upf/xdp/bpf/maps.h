@@ -86,6 +86,10 @@ TABLE(nat_of_ue, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, BPF_F
 TABLE(nat_of_public, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, BPF_F_NO_PREALLOC);
 TABLE(nat_fragments, BPF_MAP_TYPE_LRU_HASH, struct nat_fragment, struct nat_fragment_owner, 4096,
       0);
+/* The datagrams of each session, and what is being noted, as for `fragments`. */
+TABLE(nat_fragment_slots, BPF_MAP_TYPE_LRU_HASH, struct fragment_slot, struct nat_fragment, 4096,
+      0);
+TABLE(nat_fragment_keys, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct nat_fragment_keys, 1, 0);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

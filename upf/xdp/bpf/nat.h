@@ -189,6 +189,35 @@ inline_always struct nat_fragment nat_fragment_key(struct iphdr *ip)
 	return part;
 }
 
+/* Notes the owner of the later fragments of a packet, which has its untranslated addresses. The
+ * session forgets the datagram that had the slot before, so that it displaces none of others. */
+inline_always int nat_note_fragment(struct iphdr *ip, __be32 ue, __u32 incarnation)
+{
+	struct nat_fragment_keys *keys =
+		bpf_map_lookup_elem(&nat_fragment_keys, (void *)&only_entry);
+	if (!keys)
+		return 0;
+	keys->part.far = ip->saddr;
+	keys->part.public4 = ip->daddr;
+	keys->part.id = ip->id;
+	keys->part.protocol = ip->protocol;
+	keys->part.unused = 0;
+	keys->of.ue = ue;
+	keys->of.incarnation = incarnation;
+	keys->slot.incarnation = incarnation;
+	keys->slot.slot = bpf_ntohs(ip->id) % SESSION_FRAGMENTED;
+	struct nat_fragment *before = bpf_map_lookup_elem(&nat_fragment_slots, &keys->slot);
+	if (before && (before->far != keys->part.far || before->public4 != keys->part.public4 ||
+		       before->id != keys->part.id || before->protocol != keys->part.protocol)) {
+		bpf_map_delete_elem(&nat_fragments, before);
+		struct stats *own = bpf_map_lookup_elem(&stats, (void *)&only_entry);
+		if (own)
+			own->replaced_fragments++;
+	}
+	bpf_map_update_elem(&nat_fragment_slots, &keys->slot, &keys->part, BPF_ANY);
+	return !bpf_map_update_elem(&nat_fragments, &keys->part, &keys->of, BPF_ANY);
+}
+
 /* Whether the kernel cannot forward a packet. It would answer a translated one with an ICMP error
  * that has the UE's address. */
 inline_always int nat_is_refused(struct flow *packet)
@@ -258,10 +287,7 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	packet->destination4 = flow->other;
 	if (packet->fragment) {
 		/* Later fragments go to the same UE. */
-		struct nat_fragment part = nat_fragment_key(ip);
-		struct nat_fragment_owner of = { .ue = flow->other,
-						 .incarnation = flow->incarnation };
-		if (bpf_map_update_elem(&nat_fragments, &part, &of, BPF_ANY))
+		if (!nat_note_fragment(ip, flow->other, flow->incarnation))
 			return NAT_LOST;
 	}
 	ip->check = changed(ip->check, nat_address_change(flow));
@@ -279,9 +305,7 @@ global int nat_expect_fragments(struct xdp_md *ctx, __u32 offset, __be32 ue, __u
 	struct iphdr *ip = data_of(ctx) + offset;
 	if (offset > 1024 || (void *)(ip + 1) > end_of(ctx))
 		return 0;
-	struct nat_fragment part = nat_fragment_key(ip);
-	struct nat_fragment_owner of = { .ue = ue, .incarnation = incarnation };
-	return !bpf_map_update_elem(&nat_fragments, &part, &of, BPF_ANY);
+	return nat_note_fragment(ip, ue, incarnation);
 }
 
 /* Inward translation of TCP and UDP. */

@@ -463,6 +463,13 @@ struct nat_fragment_owner {
 	__u32 incarnation;
 };
 
+/* What is being noted. */
+struct nat_fragment_keys {
+	struct nat_fragment part;
+	struct nat_fragment_owner of;
+	struct fragment_slot slot;
+};
+
 /* NAT settings. Times are in ticks. */
 struct nat_settings {
 	__u64 seed;

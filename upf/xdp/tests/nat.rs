@@ -424,6 +424,30 @@ fn fragments_are_translated() {
     );
 }
 
+/// A UE and a host with which it talks fill the table of fragments to UEs.
+#[test]
+fn attack_a_ue_displaces_the_translated_fragments_of_another() {
+    each(
+        |_| {},
+        |mut bench| {
+            bench.other_session();
+            let (ue, host, public) = ((UE, 9000), (HOST, 7000), (PUBLIC, 9000));
+            out(&bench, &udp(ue, host, b"x"));
+            let [first, second] = divided(&udp(host, public, &[7; 40]), 24);
+            assert_eq!(down(&bench, &first).0, Verdict::Redirect(0));
+            up(&bench, OTHER_TEID, &udp((OTHER_UE, 9100), host, b"x"));
+            let [mut other, _] = divided(&udp(host, (PUBLIC, 9100), &[7; 40]), 24);
+            for id in 10_000_u16..20_000 {
+                other[4..6].copy_from_slice(&id.to_be_bytes());
+                ip4::set_checksum(&mut other);
+                assert_eq!(down(&bench, &other).0, Verdict::Redirect(0), "{id}");
+            }
+            assert_eq!(down(&bench, &second).0, Verdict::Redirect(0));
+            assert!(bench.datapath.counters().replaced_fragments.get() > 9_000);
+        },
+    );
+}
+
 /// Waits until the slots of ended flows are freed. The number of flows is counted from time to
 /// time, and is 0 before the first time.
 fn until_no_flow_is_left(bench: &Bench) {
