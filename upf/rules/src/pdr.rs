@@ -104,11 +104,7 @@ impl Pdr {
             application: None,
             rules: Vec::new(),
             qfis: Vec::new(),
-            outer_header_removal: ie
-                .outer_header_removal
-                .map(|removal| gtpu(id, removal))
-                .transpose()?
-                .is_some(),
+            outer_header_removal: ie.outer_header_removal.is_some(),
             far: far.0,
             qers: ie.qer_ids.iter().map(|qer| qer.0).collect(),
             urrs: ie.urr_ids.iter().map(|urr| urr.0).collect(),
@@ -117,16 +113,13 @@ impl Pdr {
         };
         let predefined = found.predefined.clone();
         pdr.detect(&ie.pdi, found)?;
+        pdr.check_removal(ie.outer_header_removal)?;
         pdr.activate(predefined)?;
         Ok(pdr)
     }
 
     /// Applies an update; absent IEs leave their fields unchanged.
     pub fn update(&mut self, ie: &UpdatePdr, found: Found) -> Result<(), RuleError> {
-        if let Some(removal) = ie.outer_header_removal {
-            gtpu(self.id, removal)?;
-            self.outer_header_removal = true;
-        }
         if let Some(precedence) = ie.precedence {
             self.precedence = precedence.0;
         }
@@ -138,6 +131,8 @@ impl Pdr {
         if let Some(pdi) = &ie.pdi {
             self.detect(pdi, found)?;
         }
+        self.check_removal(ie.outer_header_removal)?;
+        self.outer_header_removal |= ie.outer_header_removal.is_some();
         self.activate(predefined)?;
         if let Some(far) = ie.far_id {
             self.far = far.0;
@@ -149,6 +144,18 @@ impl Pdr {
             self.urrs = ie.urr_ids.iter().map(|urr| urr.0).collect();
         }
         Ok(())
+    }
+
+    /// Supported outer header removals (8.2.64): GTP-U over IPv4 (0), IPv6 (1) or either (6); and
+    /// UDP over IPv6 (3), which carries unstructured data on N6, outside of a tunnel of GTP-U.
+    /// Others are UDP over IPv4 (2), IP in IP (4, 5) and VLAN tags (7, 8).
+    fn check_removal(&self, removal: Option<OuterHeaderRemoval>) -> Result<(), RuleError> {
+        match removal.map(|removal| removal.description) {
+            None | Some(0 | 1 | 6) => Ok(()),
+            Some(3) if self.local.is_none() => Ok(()),
+            Some(3) => Err(failure(self.id, "removes UDP and IPv6 without GTP-U from its tunnel")),
+            Some(_) => Err(failure(self.id, "removes an outer header that is not GTP-U")),
+        }
     }
 
     fn detect(&mut self, pdi: &Pdi, found: Found) -> Result<(), RuleError> {
@@ -291,15 +298,6 @@ impl Pdr {
 
 fn failure(id: u16, why: &str) -> RuleError {
     RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"))
-}
-
-/// Supported outer header removals (8.2.64): GTP-U over IPv4 (0), IPv6 (1) or either (6); and UDP
-/// over IPv6 (3), which carries unstructured data on N6.
-fn gtpu(id: u16, removal: OuterHeaderRemoval) -> Result<(), RuleError> {
-    match removal.description {
-        0 | 1 | 3 | 6 => Ok(()),
-        _ => Err(failure(id, "removes an outer header that is not GTP-U")),
-    }
 }
 
 fn ue_addresses(id: u16, ie: &UeIpAddress) -> Result<Vec<UeAddress>, RuleError> {

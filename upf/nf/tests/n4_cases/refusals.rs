@@ -91,8 +91,13 @@ pub const CASES: &[Case] = &[
         failed(lab, |r| r.create_pdrs[1].pdi.framed_routes = vec![route], FailedRuleId::Pdr(2))
     }),
     ("an outer header removal that is not GTP-U", |lab| {
-        let removal = Some(OuterHeaderRemoval { description: 2 });
-        failed(lab, move |r| r.create_pdrs[0].outer_header_removal = removal, FailedRuleId::Pdr(1))
+        for description in [2, 3, 4, 5, 7, 8, 255] {
+            let removal = Some(OuterHeaderRemoval { description });
+            let change = |r: &mut SessionEstablishmentRequest| {
+                r.create_pdrs[0].outer_header_removal = removal;
+            };
+            failed(lab, change, FailedRuleId::Pdr(1));
+        }
     }),
     ("a source interface that is not served", |lab| {
         let change = |r: &mut SessionEstablishmentRequest| {
