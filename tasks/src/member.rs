@@ -11,16 +11,17 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use tokio::task::JoinHandle;
 
+/// The work of a task. Boxed, since the runtime compiles what belongs to a task for each type of
+/// future that it spawns.
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
 /// Spawns a task of the function that the current task belongs to. Its panic ends it alone, and is
 /// counted. Outside a function it is a plain task.
 pub fn spawn<F>(work: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    match current_function::current() {
-        Some(tasks) => tasks.spawn(work),
-        None => tokio::spawn(work),
-    }
+    start_here(None, Box::pin(work))
 }
 
 /// [`spawn`] for a task without which the function does not work: its panic is a failure of the
@@ -29,8 +30,12 @@ pub fn spawn_essential<F>(what: &'static str, work: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
+    start_here(Some(what), Box::pin(work))
+}
+
+fn start_here<T: Send + 'static>(essential: Option<&'static str>, work: Work<T>) -> JoinHandle<T> {
     match current_function::current() {
-        Some(tasks) => tasks.spawn_essential(what, work),
+        Some(tasks) => tasks.start(essential, work),
         None => tokio::spawn(work),
     }
 }
@@ -41,7 +46,7 @@ impl Tasks {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        self.start(None, work)
+        self.start(None, Box::pin(work))
     }
 
     /// Spawns a task without which the function does not work: its panic is a failure of the
@@ -50,15 +55,19 @@ impl Tasks {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        #[cfg(debug_assertions)]
-        let work = self.faults().essential(work);
-        self.start(Some(what), work)
+        self.start(Some(what), Box::pin(work))
     }
 
-    fn start<F>(&self, essential: Option<&'static str>, work: F) -> JoinHandle<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
+    fn start<T: Send + 'static>(
+        &self,
+        essential: Option<&'static str>,
+        work: Work<T>,
+    ) -> JoinHandle<T> {
+        #[cfg(debug_assertions)]
+        let work: Work<T> = match essential {
+            Some(_) => Box::pin(self.faults().essential(work)),
+            None => work,
+        };
         let slot = self.reserve();
         let handle = tokio::spawn(Member::new(self.clone(), slot, essential, work));
         // Another thread may have completed it already; its entry then belongs to another task.
