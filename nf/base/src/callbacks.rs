@@ -2,7 +2,7 @@
 //! `sbi.callbacks.allow`. A consumer cannot have requests sent to any other address, such as the
 //! loopback or the OAM port of a machine.
 use crate::profiles::Profiles;
-use martlet_sbi::{ApiRoot, Problem};
+use martlet_sbi::{ApiRoot, BoxFuture, Problem};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use prometheus::{IntCounter, register_int_counter};
 use std::collections::HashMap;
@@ -173,11 +173,19 @@ impl Callbacks {
         }
     }
 
-    /// The type of the function that is registered at a host and port, if there is one.
+    /// The type of the function that is registered at a host and port, if there is one. Boxed: the
+    /// crate of each network function would compile it again otherwise.
     ///
     /// # Errors
     /// The NRF's failure if it cannot be asked.
-    pub async fn registered(&self, authority: &str) -> Result<Option<NfType>, Problem> {
+    pub fn registered<'a>(
+        &'a self,
+        authority: &'a str,
+    ) -> BoxFuture<'a, Result<Option<NfType>, Problem>> {
+        Box::pin(self.find_registered(authority))
+    }
+
+    async fn find_registered(&self, authority: &str) -> Result<Option<NfType>, Problem> {
         let asked = Instant::now();
         loop {
             let mut known = self.known.lock().await;

@@ -1,7 +1,7 @@
 //! The profiles of all functions of the network.
 use futures_util::future::join_all;
 use martlet_interop::{Quirk, SbiQuirk};
-use martlet_sbi::{Peer, Problem};
+use martlet_sbi::{BoxFuture, Peer, Problem};
 use martlet_sbi_api::common::Links;
 use martlet_sbi_api::nnrf_nfmanagement::{
     NfInstanceQuery, NfInstancesQuery, NfManagementClient, NfProfile, NfType, UriList,
@@ -42,7 +42,7 @@ impl Profiles {
     }
 
     /// The profiles of all functions that the NRF knows.
-    pub async fn all(&self) -> Result<Vec<NfProfile>, Problem> {
+    async fn request_all(&self) -> Result<Vec<NfProfile>, Problem> {
         let nrf = NfManagementClient::new(self.nrf.clone());
         let list = match nrf.get_nf_instances(NfInstancesQuery::default()).await {
             Ok(list) => list,
@@ -56,11 +56,18 @@ impl Profiles {
         fetch(&nrf, uris(list)).await
     }
 
+    /// The same, boxed: the crate of each network function would compile it again otherwise.
+    pub fn all(&self) -> BoxFuture<'_, Result<Vec<NfProfile>, Problem>> {
+        Box::pin(self.request_all())
+    }
+
     /// The profiles of the functions of one type.
-    pub async fn of_type(&self, nf_type: NfType) -> Result<Vec<NfProfile>, Problem> {
-        let nrf = NfManagementClient::new(self.nrf.clone());
-        let list = nrf.get_nf_instances(query(nf_type)).await?;
-        fetch(&nrf, uris(list)).await
+    pub fn of_type(&self, nf_type: NfType) -> BoxFuture<'_, Result<Vec<NfProfile>, Problem>> {
+        Box::pin(async move {
+            let nrf = NfManagementClient::new(self.nrf.clone());
+            let list = nrf.get_nf_instances(query(nf_type)).await?;
+            fetch(&nrf, uris(list)).await
+        })
     }
 
     /// The same for each type.

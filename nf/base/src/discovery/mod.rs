@@ -4,7 +4,7 @@ use crate::binding::Binding;
 use crate::tolerance::Tolerance;
 use api_root::candidate;
 use martlet_interop::SbiQuirk;
-use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams};
+use martlet_sbi::{ApiRoot, BoxFuture, Peer, Problem, QueryParams};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
@@ -187,14 +187,27 @@ impl Discovery {
         let cell = self.cell(key, &target);
         let found = match cell.get() {
             Some(found) => found,
-            None => {
-                let ask = || self.request_or_last_known(&name, query, &target, api);
-                cell.get_or_try_init(ask).await?
-            }
+            None => self.fill(&cell, name, query(), target.clone(), api).await?,
         };
         self.choose(found, affinity).ok_or_else(|| {
             Problem::new(504, "TARGET_NF_NOT_REACHABLE")
                 .detail(format!("the NRF has no matching {target} with {api}"))
+        })
+    }
+
+    /// Requests producers from the NRF, unless another request for the same fills the cell. Boxed:
+    /// the crate of each network function would compile it again otherwise.
+    fn fill<'a>(
+        self: &'a Arc<Self>,
+        cell: &'a Cell,
+        key: String,
+        query: SearchQuery,
+        target: NfType,
+        api: &'static str,
+    ) -> BoxFuture<'a, Result<&'a DiscoveryResult, Problem>> {
+        Box::pin(async move {
+            let ask = || self.request_or_last_known(&key, &query, &target, api);
+            cell.get_or_try_init(ask).await
         })
     }
 
@@ -204,7 +217,7 @@ impl Discovery {
     async fn request_or_last_known(
         self: &Arc<Self>,
         key: &str,
-        query: impl Fn() -> SearchQuery,
+        query: &SearchQuery,
         target: &NfType,
         api: &'static str,
     ) -> Result<DiscoveryResult, Problem> {
@@ -212,7 +225,7 @@ impl Discovery {
         let nrf = if known.is_some() { self.nrf.within(STALE_AFTER) } else { self.nrf.clone() };
         let give_up = Instant::now() + NRF_RETRIES;
         loop {
-            let problem = match self.ask(&nrf, query(), target.clone(), api).await {
+            let problem = match self.ask(&nrf, query.clone(), target.clone(), api).await {
                 Ok(found) => {
                     let mut state = self.state();
                     let is_complete = state.reregistered_at.is_none_or(|at| at <= Instant::now());
