@@ -2,6 +2,7 @@
 //!
 //! A deserializer that has no input asks the type for its fields, and gives each of them a value
 //! that it accepts. So the list cannot differ from the code, and needs no second description.
+use crate::erased::from_deserializer;
 use serde::de::{
     self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _,
     IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
@@ -69,7 +70,8 @@ pub struct UnknownType {
 pub fn keys<T: DeserializeOwned>() -> Result<BTreeMap<String, Kind>, UnknownType> {
     let state = State::default();
     for _ in 0..ATTEMPTS {
-        let error = match T::deserialize(Tracer { state: &state, path: String::new() }) {
+        let tracer = Tracer { state: &state, path: String::new() };
+        let error = match from_deserializer::<T, _>(tracer) {
             Ok(_) => return Ok(state.keys.into_inner()),
             Err(error) => error.to_string(),
         };

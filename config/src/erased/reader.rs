@@ -8,9 +8,17 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, Seq
 use serde::de::{VariantAccess, Visitor};
 use std::fmt;
 
-/// Reads a YAML document: the one place where the reader is compiled.
+/// Reads a YAML document: the one place where its reader is compiled.
 pub fn read<'de>(text: &'de str, root: &mut dyn AnySeed<'de>) -> Result<(), serde_saphyr::Error> {
     serde_saphyr::with_deserializer_from_str(text, |from| Seed(root).deserialize(from))
+}
+
+/// The same for another deserializer.
+pub fn read_from<'de, D: Deserializer<'de>>(
+    from: D,
+    root: &mut dyn AnySeed<'de>,
+) -> Result<(), D::Error> {
+    Seed(root).deserialize(from)
 }
 
 /// A part of the reader that a type uses, and the error that it returned.

@@ -1,4 +1,4 @@
-//! Reads YAML into a type, with a reader that the program has once.
+//! Deserializers that the program has once: that of YAML, and the tracer of `shape.rs`.
 //!
 //! serde compiles a generic deserializer anew for each type, and that of YAML is large. Here the
 //! reader and the type see each other as trait objects: only the small part between a type and
@@ -14,7 +14,7 @@ mod reader;
 mod typed;
 
 use failure::Failure;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer};
 use std::marker::PhantomData;
 use typed::{Entries, Items, SeedSlot, Source, Variants};
 
@@ -25,6 +25,18 @@ use typed::{Entries, Items, SeedSlot, Source, Variants};
 pub fn from_yaml<T: DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
     let mut root = SeedSlot::new(PhantomData::<T>);
     reader::read(text, &mut root)?;
+    root.value.ok_or_else(|| Failure::no_value().into_error())
+}
+
+/// Reads a `T` from a deserializer, which is compiled for all types once.
+///
+/// # Errors
+/// That of the deserializer, or `T` does not accept what it gives.
+pub fn from_deserializer<T: DeserializeOwned, D: Deserializer<'static>>(
+    from: D,
+) -> Result<T, D::Error> {
+    let mut root = SeedSlot::new(PhantomData::<T>);
+    reader::read_from(from, &mut root)?;
     root.value.ok_or_else(|| Failure::no_value().into_error())
 }
 
