@@ -6,10 +6,9 @@ pub mod backups;
 pub mod certificates;
 pub mod config;
 pub mod core;
-mod error_text;
 pub mod exchange;
 pub mod pki;
 pub mod sandbox;
 pub mod ue_history;
 
-pub use error_text::error_text;
+pub use martlet_program::error_text;

@@ -13,13 +13,13 @@ mod oam_client;
 mod pages;
 mod reload;
 mod runtime;
-mod standard_output;
 mod supervisor;
 mod table;
 mod trim;
 mod watchdog;
 
 use clap::Parser;
+use martlet_program::standard_output;
 use std::process::ExitCode;
 
 /// A 5G core for small machines.
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         standard_output::end_with_reader();
     }
     if cli.command.reports_failed_writes() {
-        standard_output::report_failed_writes();
+        standard_output::report_failed_writes("martlet");
     }
     let outcome = log::start(&cli.log).and_then(|()| cli.command.run(&cli.log));
     match outcome {

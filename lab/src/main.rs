@@ -1,15 +1,14 @@
 //! The `martlet-lab` program: experiments that measure Martlet and what it is compared with.
 #![forbid(unsafe_code)]
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 use martlet_lab::{
     console, control_plane, crowd, idle, instructions, lcs_upp, memory, provisioning, reproduce,
     sbi, scale, serve, switch, upf,
 };
-use std::io::IsTerminal;
+use martlet_program::log::LogArgs;
 use std::process::ExitCode;
-use tracing_subscriber::EnvFilter;
 
 /// Experiments with Martlet: each one measures, keeps raw data, and writes a report with plots.
 ///
@@ -17,9 +16,8 @@ use tracing_subscriber::EnvFilter;
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Cli {
-    /// Log level, or a filter such as info,martlet_lab=debug
-    #[arg(long, global = true, default_value = "info", env = "MARTLET_LOG")]
-    log: String,
+    #[command(flatten)]
+    log: LogArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -94,36 +92,13 @@ impl Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match start_log(&cli.log).and_then(|()| run(cli.command)) {
+    match martlet_program::log::start(&cli.log).and_then(|()| run(cli.command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("martlet-lab: {}", text_of(&error));
+            eprintln!("martlet-lab: {}", martlet_program::error_text(&error));
             ExitCode::FAILURE
         }
     }
-}
-
-/// The text of an error and of its sources on one line, without the sources that a text before them
-/// contains.
-fn text_of(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |all, text| {
-        match all.contains(&text) {
-            true => all,
-            false if all.is_empty() => text,
-            false => format!("{all}: {text}"),
-        }
-    })
-}
-
-fn start_log(level: &str) -> Result<()> {
-    let filter = EnvFilter::try_new(level)
-        .with_context(|| format!("--log {level:?} is no filter; write for example info"))?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
-    Ok(())
 }
 
 /// Runs an experiment and prints its report.

@@ -120,14 +120,14 @@ pub struct Output {
     is_short: bool,
 }
 
-/// The command of this program as a person writes it, without folder and log level.
+/// The command of this program as a person writes it, without folder and options of the log.
 fn command(words: impl IntoIterator<Item = String>) -> String {
     let mut command = vec!["martlet-lab".to_string()];
     let mut words = words.into_iter().skip(1);
     while let Some(word) = words.next() {
         match word.split('=').next() {
-            Some("--out" | "--log") if word.contains('=') => {}
-            Some("--out" | "--log") => _ = words.next(),
+            Some("--out" | "--log" | "--log-format") if word.contains('=') => {}
+            Some("--out" | "--log" | "--log-format") => _ = words.next(),
             _ => command.push(word),
         }
     }

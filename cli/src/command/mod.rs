@@ -3,7 +3,6 @@ pub mod backup;
 mod capture;
 mod charging;
 mod check;
-mod completions;
 mod demo;
 mod doctor;
 mod drain;
@@ -27,7 +26,8 @@ pub use nf::FunctionFailed;
 
 use crate::log::LogArgs;
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{CommandFactory, Subcommand};
+use martlet_program::documents::{CompletionsArgs, ManArgs};
 
 /// A command with its arguments.
 #[derive(Subcommand)]
@@ -87,9 +87,9 @@ pub enum Command {
     #[command(subcommand)]
     Reference(reference::ReferenceCommand),
     /// Print completions for a shell
-    Completions(completions::CompletionsArgs),
+    Completions(CompletionsArgs),
     /// Write manual pages
-    Man(completions::ManArgs),
+    Man(ManArgs),
     /// Show the version
     Version(version::VersionArgs),
 }
@@ -170,10 +170,10 @@ impl Command {
             Command::Restore(args) => backup::restore(&args),
             Command::Reference(command) => reference::run(command),
             Command::Completions(args) => {
-                completions::completions(&args);
+                args.print(crate::Cli::command());
                 Ok(())
             }
-            Command::Man(args) => completions::manual(&args),
+            Command::Man(args) => args.write(crate::Cli::command()),
             Command::Version(args) => {
                 version::run(&args);
                 Ok(())

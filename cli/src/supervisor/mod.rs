@@ -8,7 +8,7 @@
 mod fork_server;
 mod process;
 
-use crate::log::{LogArgs, LogFormat};
+use crate::log::LogArgs;
 use crate::oam_client::{self, Endpoint};
 use crate::{northbound, runtime, trim};
 use anyhow::{Context, Result, bail};
@@ -167,7 +167,7 @@ impl FunctionCommand {
 
     fn execute(&self, name: &str) -> Result<Pid> {
         let mut command = Command::new(std::env::current_exe()?);
-        let format = if self.log.format == LogFormat::Json { "json" } else { "text" };
+        let format = self.log.format.name();
         let sbi = if self.sbi == Sbi::Fabric { "fabric" } else { "http" };
         command.args(["--log", &self.log.filter, "--log-format", format, "nf", name, "--sbi", sbi]);
         command.args(["--supervisor", &std::process::id().to_string()]);

@@ -15,15 +15,17 @@ pub fn end_with_reader() {
 const FAILED: &str = "failed printing to stdout: ";
 
 /// Lets a write that fails, as to a full disk, end the process with an error of one line, instead
-/// of a panic with a backtrace. Not for processes that serve others.
-pub fn report_failed_writes() {
+/// of a panic with a backtrace. The error begins with the name of the program. Not for processes
+/// that serve others.
+pub fn report_failed_writes(program: &'static str) {
     let other = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload().downcast_ref::<String>();
         let Some(reason) = message.and_then(|text| text.strip_prefix(FAILED)) else {
             return other(panic);
         };
-        let _ = writeln!(std::io::stderr(), "martlet: standard output cannot be written: {reason}");
+        let _ =
+            writeln!(std::io::stderr(), "{program}: standard output cannot be written: {reason}");
         std::process::exit(1);
     }));
 }

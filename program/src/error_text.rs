@@ -16,13 +16,13 @@ pub fn error_text(error: &anyhow::Error) -> String {
 mod tests {
     use super::*;
     use anyhow::Context;
-    use martlet_nf::StartError;
 
     #[test]
     fn a_reason_that_the_text_contains_is_not_repeated() {
         let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-        let error = StartError::database("udr.path", denied).of("udr");
-        let error = Err::<(), _>(error).context("the core does not start").unwrap_err();
+        let remedy = "udr: permission denied; `udr.path` configures the database";
+        let error = Err::<(), _>(denied).context(remedy).context("the core does not start");
+        let error = error.unwrap_err();
         assert_eq!(
             error_text(&error),
             "the core does not start: udr: permission denied; `udr.path` configures the database"
