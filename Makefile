@@ -53,8 +53,11 @@ release release-switch release-lab release-positioning install dist dist-test de
 build: packages-switch ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
 
-release: packages-build ## Build target/release/martlet, as `make demo` does
-	$(CARGO) build --release --locked -p martlet
+# In one build, so that a dependency of both has the same features for all who build them.
+CORE = -p martlet -p martlet-ran
+
+release: packages-build ## Build target/release/martlet and martlet-ran, its simulator of gNBs and UEs, as `make demo` does
+	$(CARGO) build --release --locked $(CORE)
 
 release-switch: packages-switch ## Build target/release/martlet-switch, the programmable switch (needs DPDK)
 	$(CARGO) build --release --locked -p martlet-switch-target
@@ -63,7 +66,7 @@ release-lab: packages-build ## Build target/release/martlet-lab, the experiments
 	$(CARGO) build --release --locked -p martlet-lab -p martlet-lab-endpoint
 
 # The switch and the lab are installed where they have been built.
-install: release ## Install martlet with its unit, configuration, manual pages and completions, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
+install: release ## Install martlet with its unit, martlet-ran, configuration, manual pages and completions, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
 	$(CARGO) build --release --locked -p martlet-fabric-c
 	DESTDIR="$(DESTDIR)" deploy/install/files.sh install target/release "$(PREFIX)"
 	DESTDIR="$(DESTDIR)" fabric/c/install.sh target/release "$(PREFIX)"
@@ -78,7 +81,7 @@ FROM = target/dist
 dist: export MARTLET_COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 dist: packages-dist packages-switch ## Make Debian packages and an OCI image, with SBOMs, licences, symbols and checksums, in dist
 ifeq ($(FROM),target/dist)
-	$(CARGO) build --profile dist --locked -p martlet
+	$(CARGO) build --profile dist --locked $(CORE)
 	$(CARGO) build --profile dist --locked -p martlet-switch-target
 	$(CARGO) build --profile dist --locked -p martlet-lab -p martlet-lab-endpoint
 	$(CARGO) build --profile dist --locked -p martlet-fabric-c
@@ -93,7 +96,7 @@ dist-test: packages-dist ## Install the packages of dist in a fresh Debian 12 an
 # FROM=target/debug uses another build. PROGRAMS is the folder of the others' programs. GUEST=1 runs
 # them in a guest whose kernel has SCTP.
 interop: $(if $(GUEST),packages-guest) ## Run other vendors' programs (PROGRAMS=DIR) against a core, and write the matrix of docs/interop.md (uses root, or a guest with GUEST=1)
-	$(if $(filter target/release,$(FROM)),$(CARGO) build --release --locked -p martlet)
+	$(if $(filter target/release,$(FROM)),$(CARGO) build --release --locked $(CORE))
 ifdef GUEST
 	deploy/interop/guest.sh "$(FROM)/martlet" "$(PROGRAMS)"
 else
@@ -109,7 +112,7 @@ helm-test: packages-helm ## Check the Helm chart: helm lint, its schema, Kuberne
 	deploy/helm/test.sh
 
 demo: packages-demo ## Build, start a core, attach a simulated UE, send its traffic, show a summary and write its picture, target/martlet-demo.svg (uses root for namespaces)
-	$(CARGO) build --release --locked -p martlet
+	$(CARGO) build --release --locked $(CORE)
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
 	MARTLET_DEMO_PICTURE=target/martlet-demo.svg $(AS_ROOT) deploy/demo/run.sh target/release/martlet
 
@@ -232,11 +235,11 @@ package: packages-build ## Package the crates that can be published by themselve
 
 docs: packages-build ## Build the documentation site in target/book, with a reference made by the program, and check its links
 	@bash deploy/lint/tools.sh docs
-	$(CARGO) build --locked -p martlet
+	$(CARGO) build --locked $(CORE)
 	deploy/docs/generate.sh target/debug/martlet
 
 lab: packages-build ## Measure the control plane, its service calls beside iceoryx2, and an idle core: report, raw data and plots in lab-results (uses root for a namespace)
-	$(CARGO) build --release --locked -p martlet
+	$(CARGO) build --release --locked $(CORE)
 	$(CARGO) build --release --locked -p martlet-lab --features iceoryx2
 	$(AS_ROOT) target/release/martlet-lab --log warn control-plane
 	$(AS_ROOT) target/release/martlet-lab --log warn sbi

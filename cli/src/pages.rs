@@ -1,7 +1,9 @@
 //! The commands and configurations in the documentation are those of this program.
 use crate::Cli;
+use crate::command::Command;
 use clap::Parser;
 use martlet::config::Config;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -60,13 +62,22 @@ fn commands(block: &str) -> Vec<Vec<String>> {
     joined.lines().filter_map(command).collect()
 }
 
+/// Parses a command as the program does, and those of `martlet ran` as `martlet-ran`.
+fn parse(command: &[String]) -> Result<(), clap::Error> {
+    if let Command::Ran(args) = Cli::try_parse_from(command)?.command {
+        let words = std::iter::once(OsString::from("martlet-ran")).chain(args.arguments);
+        martlet_ran::cli::Cli::try_parse_from(words)?;
+    }
+    Ok(())
+}
+
 #[test]
 fn commands_of_the_pages_exist_with_their_options() {
     let (mut count, mut wrong) = (0, Vec::new());
     for (page, text) in pages() {
         for command in blocks(&text, "sh").into_iter().flat_map(commands) {
             count += 1;
-            if let Err(error) = Cli::try_parse_from(&command)
+            if let Err(error) = parse(&command)
                 && error.use_stderr()
             {
                 wrong.push(format!("{}: {}\n{error}", page.display(), command.join(" ")));

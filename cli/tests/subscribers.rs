@@ -291,12 +291,7 @@ fn a_full_disk_behind_standard_output_is_an_error_of_one_line() {
         assert_eq!(error.lines().count(), 1, "{error}");
     };
     check(folders.command(&["show", IMSI, "--keys"]));
-    for arguments in [
-        &["defaults"][..],
-        &["reference", "keys"],
-        &["completions", "bash"],
-        &["ran", "conformance", "--list"],
-    ] {
+    for arguments in [&["defaults"][..], &["reference", "keys"], &["completions", "bash"]] {
         let mut command = Command::new(MARTLET);
         command.args(arguments);
         check(command);

@@ -2,7 +2,7 @@
 # Builds for arm64 (aarch64-unknown-linux-gnu) with Debian's cross compiler, and runs unit tests
 # under qemu-user. All but the switch on DPDK, whose libraries come from the machine itself.
 #
-#     deploy/arm64/build.sh build     target/aarch64-unknown-linux-gnu/release/{martlet,martlet-lab}
+#     deploy/arm64/build.sh build     target/aarch64-unknown-linux-gnu/release/martlet{,-ran,-lab}
 #     deploy/arm64/build.sh test      unit tests (dev profile)
 #     deploy/arm64/build.sh run …     any command of cargo in the same environment
 set -euo pipefail
@@ -48,7 +48,7 @@ unit=(nas ngap security pfcp gtpu per lpp nrppa lcsupp eap sbi sbi-api config lo
     upf-rules upf-n4 lcs-protocol lcs-position store fabric p4c-swx nrf udm ausf pcf nssf chf)
 case "${1:-build}" in
     build)
-        "$CARGO" build --release --locked --target "$target" -p martlet
+        "$CARGO" build --release --locked --target "$target" -p martlet -p martlet-ran
         "$CARGO" build --release --locked --target "$target" -p martlet-lab -p martlet-lab-endpoint
         "$CARGO" build --release --locked --target "$target" -p martlet-fabric-c
         ;;

@@ -3,7 +3,8 @@
 #
 #     deploy/deb/build.sh FROM TO      FROM: cargo's output folder, TO: the folder of the packages
 #
-# martlet is required; martlet-lab, martlet-switch and libmartlet-fabric are made if FROM has them.
+# martlet and martlet-ran are required, and are one package. martlet-lab, martlet-switch and
+# libmartlet-fabric are made if FROM has them.
 # Environment: VERSION (default: that of the workspace), SOURCE_DATE_EPOCH (default: the commit's
 # time), CARGO, ONLY (one of these packages), QUICK (any value: little compression and no symbols,
 # for tests).
@@ -24,10 +25,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 umask 022
 mkdir -p "$to"
-if [ ! -x "$from/martlet" ]; then
-    echo "build.sh: $from has no martlet: run \`make release\`" >&2
+for name in martlet martlet-ran; do
+    [ ! -x "$from/$name" ] || continue
+    echo "build.sh: $from has no $name: run \`make release\`" >&2
     exit 1
-fi
+done
 
 compress() { gzip -9n "$@"; }
 
@@ -137,27 +139,33 @@ TEXT
 compression=(-Zxz)
 [ -z "${QUICK:-}" ] || compression=(-Zgzip -z1)
 
+# With martlet-ran: the first UE of a new core is a simulated one, and `martlet demo` needs it.
 martlet() {
-    local root=$work/martlet page
+    local root=$work/martlet page name links
     program martlet martlet usr/bin/martlet
-    documentation martlet martlet
+    program martlet martlet-ran usr/bin/martlet-ran
+    documentation martlet martlet martlet-ran
     "$from/martlet" defaults > "$root/usr/share/doc/martlet/defaults.yaml"
     install -D -m 644 deploy/systemd/xdp.conf "$root/usr/share/doc/martlet/examples/xdp.conf"
     install -D -m 644 deploy/systemd/martlet.service \
         "$root/lib/systemd/system/martlet.service"
     install -D -m 644 $here/martlet.yaml "$root/etc/martlet/martlet.yaml"
-    "$from/martlet" --log error man "$root/usr/share/man/man1"
-    for page in "$root"/usr/share/man/man1/*; do compress "$page"; done
     mkdir -p "$root"/usr/share/{bash-completion/completions,zsh/vendor-completions} \
         "$root/usr/share/fish/vendor_completions.d"
-    "$from/martlet" completions bash > "$root/usr/share/bash-completion/completions/martlet"
-    "$from/martlet" completions zsh > "$root/usr/share/zsh/vendor-completions/_martlet"
-    "$from/martlet" completions fish > "$root/usr/share/fish/vendor_completions.d/martlet.fish"
+    # martlet-ran comes last: its pages replace that of the command `martlet ran`.
+    for name in martlet martlet-ran; do
+        "$from/$name" man "$root/usr/share/man/man1"
+        "$from/$name" completions bash > "$root/usr/share/bash-completion/completions/$name"
+        "$from/$name" completions zsh > "$root/usr/share/zsh/vendor-completions/_$name"
+        "$from/$name" completions fish > "$root/usr/share/fish/vendor_completions.d/$name.fish"
+    done
+    for page in "$root"/usr/share/man/man1/*; do compress "$page"; done
     mkdir -p "$root/DEBIAN"
     install -m 755 $here/martlet/{postinst,prerm,postrm} "$root/DEBIAN/"
     echo /etc/martlet/martlet.yaml > "$root/DEBIAN/conffiles"
+    links=$(dependencies martlet usr/bin/martlet usr/bin/martlet-ran)
     package martlet net <<TEXT
-Depends: $(dependencies martlet usr/bin/martlet), adduser, procps, nftables | iptables
+Depends: $links, adduser, procps, nftables | iptables
 Pre-Depends: init-system-helpers (>= 1.54~)
 Recommends: ca-certificates, iproute2
 Suggests: martlet-switch (= $revision), martlet-lab (= $revision), postgresql, ethtool
@@ -167,6 +175,7 @@ Description: 5G core network for small machines
  subscriptions.
  .
  The package runs it as the service martlet, with a system user of its own.
+ The program martlet-ran simulates gNBs and UEs.
 TEXT
     symbols martlet
 }

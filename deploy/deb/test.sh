@@ -3,9 +3,9 @@
 # does, attaches a UE, upgrades, removes and purges. Needs root, debootstrap and mirrors.
 #
 #     deploy/deb/test.sh FOLDER          FOLDER has the packages, see build.sh
-#     deploy/deb/test.sh --short FROM    only packs the program of FROM (cargo's output folder), and
-#                                        checks the files of the package and of `make install`; 77
-#                                        if tools are missing
+#     deploy/deb/test.sh --short FROM    only packs the programs of FROM (cargo's output folder),
+#                                        and checks the files of the package and of `make
+#                                        install`; 77 if tools are missing
 #
 # Environment: SUITES or SUITE (bookworm noble). Where no mirror of a suite answers, the suite is
 # skipped by name, unless SUITES names it. MIRROR_BOOKWORM and MIRROR_NOBLE are mirrors: that of
@@ -36,6 +36,7 @@ short() {
     for tool in postinst prerm postrm; do sh -n "$folder/control/$tool"; done
     check_files "$root"
     "$root/usr/bin/martlet" check "$root/etc/martlet/martlet.yaml"
+    "$root/usr/bin/martlet" ran --check -c "$here/scenario.yaml"
     python3 "$here/../dist/check_components.py" "$folder/martlet.cdx.json"
     check_install "$root/usr/bin" "$PWD/$folder/installed"
     check_packages "$PWD/$folder/apt"
@@ -47,13 +48,15 @@ short() {
 check_install() { # FROM DESTDIR
     local file unit=$2/usr/local/lib/systemd/system/martlet.service left
     DESTDIR=$2 deploy/install/files.sh install "$1" /usr/local >/dev/null
-    for file in bin/martlet lib/systemd/system/martlet.service lib/sysusers.d/martlet.conf \
-        share/man/man1/martlet.1 share/man/man1/martlet-up.1 \
-        share/bash-completion/completions/martlet share/zsh/site-functions/_martlet \
-        share/fish/vendor_completions.d/martlet.fish share/doc/martlet/defaults.yaml \
+    for file in bin/martlet{,-ran} lib/systemd/system/martlet.service lib/sysusers.d/martlet.conf \
+        share/man/man1/martlet{,-up,-ran,-ran-conformance}.1 \
+        share/bash-completion/completions/martlet{,-ran} share/zsh/site-functions/_martlet{,-ran} \
+        share/fish/vendor_completions.d/martlet{,-ran}.fish share/doc/martlet/defaults.yaml \
         share/doc/martlet/examples/xdp.conf; do
         [ -s "$2/usr/local/$file" ] || fail "make install: /usr/local/$file is missing"
     done
+    grep -q 'config' "$2/usr/local/share/man/man1/martlet-ran.1" ||
+        fail "the manual page of martlet-ran has no options"
     # The unit is that of the package, but for the program.
     diff <(sed 's|^ExecStart=/usr/local/bin/|ExecStart=/usr/bin/|' "$unit") \
         deploy/systemd/martlet.service || fail "make install changes more than the unit's program"
@@ -112,10 +115,11 @@ check_packages() { # FOLDER
 # What the package installs, and the paths that the unit names.
 check_files() { # ROOT
     local file doc=usr/share/doc/martlet
-    for file in usr/bin/martlet lib/systemd/system/martlet.service etc/martlet/martlet.yaml \
-        usr/share/man/man1/martlet.1.gz usr/share/man/man1/martlet-up.1.gz \
-        usr/share/bash-completion/completions/martlet usr/share/zsh/vendor-completions/_martlet \
-        usr/share/fish/vendor_completions.d/martlet.fish $doc/copyright $doc/changelog.gz \
+    for file in usr/bin/martlet{,-ran} lib/systemd/system/martlet.service etc/martlet/martlet.yaml \
+        usr/share/man/man1/martlet{,-up,-ran,-ran-conformance}.1.gz \
+        usr/share/bash-completion/completions/martlet{,-ran} \
+        usr/share/zsh/vendor-completions/_martlet{,-ran} \
+        usr/share/fish/vendor_completions.d/martlet{,-ran}.fish $doc/copyright $doc/changelog.gz \
         $doc/third-party-licences.gz $doc/martlet.cdx.json.gz $doc/defaults.yaml \
         $doc/examples/xdp.conf; do
         [ -s "$1/$file" ] || fail "/$file is missing"
@@ -126,8 +130,10 @@ check_files() { # ROOT
         fail "the unit makes no /run/martlet, where the sockets of OAM and API are"
     grep -qx 'StartLimitIntervalSec=0' "$1/lib/systemd/system/martlet.service" ||
         fail "systemd gives up after five failed starts within 10 s"
-    ! readelf -S "$1/usr/bin/martlet" | grep '\.debug_line' > /dev/null ||
-        fail "martlet has debug sections"
+    for file in martlet martlet-ran; do
+        ! readelf -S "$1/usr/bin/$file" | grep '\.debug_line' > /dev/null ||
+            fail "$file has debug sections"
+    done
 }
 
 if [ "${1:-}" = --short ]; then

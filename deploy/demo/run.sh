@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs a core, a gNB and a phone in a network namespace, and removes all of it afterwards.
 #
-#     deploy/demo/run.sh PROGRAM      as root; PROGRAM is the path of `martlet`
+#     deploy/demo/run.sh PROGRAM      as root; PROGRAM is the path of `martlet`, with martlet-ran
+#                                     beside it
 #
 # MARTLET_DEMO_PICTURE is the file for the picture (martlet-demo.svg).
 set -euo pipefail

@@ -3,7 +3,7 @@
 # network namespace, the UPF and its switch in another. All of it is removed afterwards.
 #
 #     deploy/demo/switch.sh PROGRAM      as root; PROGRAM is the path of `martlet`, with
-#                                        martlet-switch beside it
+#                                        martlet-switch and martlet-ran beside it
 set -euo pipefail
 
 if [ "${1:-}" != --inside ]; then

@@ -12,9 +12,14 @@ rm -rf "$to"
 mkdir -p "$to"
 deploy/deb/build.sh "$from" "$to"
 version=${VERSION:-$(awk -F\" '/^version = /{print $2; exit}' Cargo.toml)}
-python3 deploy/oci/image.py --program "$from/martlet" --documents "$to" --version "$version" \
-    --out "$to/martlet_$version.oci.tar"
-python3 deploy/dist/check_components.py "$to"/*.cdx.json
+# The image has no martlet-ran, and so fewer crates than the package.
+documents=$(mktemp -d)
+trap 'rm -rf "$documents"' EXIT
+python3 deploy/dist/components.py --package martlet --name martlet --version "$version" \
+    --out "$documents"
+python3 deploy/oci/image.py --program "$from/martlet" --documents "$documents" \
+    --version "$version" --out "$to/martlet_$version.oci.tar"
+python3 deploy/dist/check_components.py "$to"/*.cdx.json "$documents"/*.cdx.json
 sums=$(cd "$to" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum)
 echo "$sums" > "$to/SHA256SUMS"
 du -sh "$to"/*

@@ -2,7 +2,8 @@
 # Builds the documentation site: the pages of the repository, and a reference that is generated from
 # the program. Sources of the book go to target/book-src, the site to target/book.
 #
-#     deploy/docs/generate.sh PROGRAM      PROGRAM is the path of `martlet`
+#     deploy/docs/generate.sh PROGRAM      PROGRAM is the path of `martlet`, with martlet-ran
+#                                          and martlet-lab beside it
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 martlet=$(realpath "${1:?name the path of martlet}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs martlet with its systemd unit, configuration, manual pages and completions, or removes
-# what was installed.
+# Installs martlet with its systemd unit, martlet-ran, configuration, manual pages and completions,
+# or removes what was installed.
 #
 #     deploy/install/files.sh install FROM PREFIX      FROM: cargo's output folder
 #     deploy/install/files.sh uninstall FROM PREFIX
@@ -16,16 +16,16 @@ deploy=$here/..
 debug=${DEBUG:-/usr/lib/debug}
 root=${DESTDIR:-}$prefix
 etc=${DESTDIR:-}/etc
-programs="martlet martlet-switch martlet-lab martlet-lcs"
+programs="martlet martlet-ran martlet-switch martlet-lab martlet-lcs"
 # systemd reads units and users below /usr and /usr/local. Elsewhere they go to /etc.
 case $prefix in
 /usr | /usr/local) units=$root/lib/systemd/system users=$root/lib/sysusers.d ;;
 *) units=$etc/systemd/system users=$etc/sysusers.d ;;
 esac
 documents=$root/share/doc/martlet
-completions=("$root/share/bash-completion/completions/martlet"
-    "$root/share/zsh/site-functions/_martlet"
-    "$root/share/fish/vendor_completions.d/martlet.fish")
+bash=$root/share/bash-completion/completions
+zsh=$root/share/zsh/site-functions
+fish=$root/share/fish/vendor_completions.d
 
 # A file, with the paths that depend on PREFIX.
 placed() { # FROM TO
@@ -40,14 +40,15 @@ install)
     for program in $programs; do
         [ ! -x "$from/$program" ] || "$here/program.sh" "$from/$program" "$prefix/bin" "$debug"
     done
-    martlet=$from/martlet
-    install -d "$root/share/man/man1" "$documents"
-    "$martlet" --log error man "$root/share/man/man1"
-    for file in "${completions[@]}"; do install -d "$(dirname "$file")"; done
-    "$martlet" completions bash > "${completions[0]}"
-    "$martlet" completions zsh > "${completions[1]}"
-    "$martlet" completions fish > "${completions[2]}"
-    "$martlet" defaults > "$documents/defaults.yaml"
+    install -d "$root/share/man/man1" "$documents" "$bash" "$zsh" "$fish"
+    # martlet-ran comes last: its pages replace that of the command `martlet ran`.
+    for program in martlet martlet-ran; do
+        "$from/$program" man "$root/share/man/man1"
+        "$from/$program" completions bash > "$bash/$program"
+        "$from/$program" completions zsh > "$zsh/_$program"
+        "$from/$program" completions fish > "$fish/$program.fish"
+    done
+    "$from/martlet" defaults > "$documents/defaults.yaml"
     placed "$deploy/systemd/martlet.service" "$units/martlet.service"
     placed "$deploy/systemd/sysusers.conf" "$users/martlet.conf"
     placed "$deploy/systemd/xdp.conf" "$documents/examples/xdp.conf"
@@ -62,8 +63,11 @@ uninstall)
         [ -z "$id" ] || rm -f "${DESTDIR:-}$debug/.build-id/${id:0:2}/${id:2}.debug"
         rm "$root/bin/$program"
     done
+    for program in martlet martlet-ran; do
+        rm -f "$bash/$program" "$zsh/_$program" "$fish/$program.fish"
+    done
     rm -f "$root"/share/man/man1/martlet.1 "$root"/share/man/man1/martlet-*.1 \
-        "${completions[@]}" "$units/martlet.service" "$users/martlet.conf"
+        "$units/martlet.service" "$users/martlet.conf"
     rm -rf "$documents"
     rm -f "$root/include/martlet_fabric.h" "$root"/lib/libmartlet_fabric.{a,so*} \
         "$root/lib/pkgconfig/martlet-fabric.pc"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the harness in a guest with Debian's kernel, which has SCTP, and writes the matrix of
 # docs/interop.md. The guest is emulated and slow, so that all times to wait are longer.
-#   guest.sh MARTLET PROGRAMS [OPTION OF run.py…]
+#   guest.sh MARTLET PROGRAMS [OPTION OF run.py…]     MARTLET has martlet-ran beside it
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PATH=$PATH:/usr/sbin:/sbin

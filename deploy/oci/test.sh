@@ -2,7 +2,8 @@
 # Unpacks the image, runs it with crun as Docker runs a user that is not root, and attaches a UE;
 # again with the configuration of deploy/compose, whose metrics are read as Prometheus does.
 #
-#     deploy/oci/test.sh ARCHIVE PROGRAM      as root; PROGRAM is a `martlet` for the UE's side
+#     deploy/oci/test.sh ARCHIVE PROGRAM      as root; PROGRAM is a `martlet` for the UE's side,
+#                                             with martlet-ran beside it
 set -euo pipefail
 # crun refuses machines with both versions of cgroups; it gets the second alone, in a mount
 # namespace that ends with this script.

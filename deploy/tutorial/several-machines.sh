@@ -2,7 +2,8 @@
 # Runs the commands of docs/tutorials/several-machines.md. Network and mount namespaces are its
 # machines `central` and `edge`, with the link `lan` between them.
 #
-#     deploy/tutorial/several-machines.sh PROGRAM      as root; PROGRAM is the path of `martlet`
+#     deploy/tutorial/several-machines.sh PROGRAM      as root; PROGRAM is the path of `martlet`,
+#                                                      with martlet-ran beside it
 #
 # Files of the page, blocks `yaml` whose first line is `# NAME`, are on both machines. The first
 # line of a block of commands names its machine; `martlet up` continues in the background there.

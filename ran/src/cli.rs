@@ -1,11 +1,26 @@
-//! `martlet ran`: plays a scenario, or the conformance bench.
+//! Arguments of `martlet-ran`, which plays a scenario or the conformance bench.
 use crate::conformance::{ConformanceArgs, run_command};
 use crate::scenario::{Played, Scenario, load, play, write_csv};
 use anyhow::{Context, Result, anyhow};
-use clap::{Args, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use martlet_program::documents::{CompletionsArgs, ManArgs};
+use martlet_program::log::LogArgs;
 use std::fs::File;
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
+
+/// Run a scenario of simulated gNBs and UEs against a core.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Cli {
+    /// What to run.
+    #[command(flatten)]
+    pub ran: RanArgs,
+    // Last, since the heading of these options is that of all options after them.
+    /// Options of the log.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
 
 /// Plays a scenario of simulated gNBs and UEs.
 #[derive(Debug, Clone, Args)]
@@ -31,11 +46,17 @@ pub struct RanArgs {
     pub check: bool,
 }
 
-/// What `martlet ran` runs in place of a scenario.
+/// What `martlet-ran` runs in place of a scenario.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RanCommand {
     /// Test a core with valid and invalid behaviours of gNBs and UEs
     Conformance(Box<ConformanceArgs>),
+    /// Print completions for a shell
+    #[command(hide = true)]
+    Completions(CompletionsArgs),
+    /// Write manual pages
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 /// Runs the command.
@@ -43,10 +64,15 @@ pub enum RanCommand {
 /// # Errors
 /// The scenario cannot be read or played, or a result was not as expected.
 pub fn run(args: RanArgs) -> Result<()> {
-    if let Some(RanCommand::Conformance(args)) = &args.command {
-        return run_command(args);
+    match &args.command {
+        None => run_scenario(&args, play_until_signal, &mut stdout()),
+        Some(RanCommand::Conformance(args)) => run_command(args),
+        Some(RanCommand::Completions(args)) => {
+            args.print(Cli::command());
+            Ok(())
+        }
+        Some(RanCommand::Man(args)) => args.write(Cli::command()),
     }
-    run_scenario(&args, play_until_signal, &mut stdout())
 }
 
 /// Plays the scenario of the arguments and writes its results.

@@ -6,8 +6,8 @@ mod check;
 mod demo;
 mod doctor;
 mod drain;
+mod external;
 mod fabric;
-mod lab;
 mod locate;
 mod nf;
 mod pki;
@@ -76,13 +76,13 @@ pub enum Command {
     /// Print the default configuration, with a comment on each value
     Defaults,
     /// Run a scenario of simulated gNBs and UEs against a core
-    Ran(martlet_ran::cli::RanArgs),
+    Ran(external::ExternalArgs),
     /// Show a core with a phone at work, in network namespaces of its own (needs root)
     Demo(demo::DemoArgs),
     /// Run the programmable switch, and write its rules
     Switch(martlet_switch_rpi::SwitchArgs),
     /// Run an experiment with martlet-lab, if it is installed
-    Lab(lab::LabArgs),
+    Lab(external::ExternalArgs),
     /// Print a reference: configuration keys, their JSON Schema, tolerated deviations
     #[command(subcommand)]
     Reference(reference::ReferenceCommand),
@@ -132,11 +132,7 @@ impl Command {
     /// Whether a failed write to standard output is an error of the command: it prints what it has
     /// done or seen, and serves no requests.
     pub fn reports_failed_writes(&self) -> bool {
-        self.is_query()
-            || matches!(
-                self,
-                Command::Restore(_) | Command::Top(_) | Command::Pki(_) | Command::Ran(_)
-            )
+        self.is_query() || matches!(self, Command::Restore(_) | Command::Top(_) | Command::Pki(_))
     }
 
     /// Runs the command to its end.
@@ -161,10 +157,10 @@ impl Command {
                 print!("{}", martlet::config::DEFAULTS);
                 Ok(())
             }
-            Command::Ran(args) => martlet_ran::cli::run(args),
+            Command::Ran(args) => external::RAN.run(args, log),
             Command::Demo(args) => demo::run(args),
             Command::Switch(args) => martlet_switch_rpi::run(args),
-            Command::Lab(args) => lab::run(args, log),
+            Command::Lab(args) => external::LAB.run(args, log),
             Command::Doctor(args) => doctor::run(args),
             Command::Backup(args) => backup::backup(&args),
             Command::Restore(args) => backup::restore(&args),

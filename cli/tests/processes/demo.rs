@@ -1,5 +1,5 @@
 //! What `make demo` shows: `deploy/demo/run.sh` with this program.
-use crate::site::MARTLET;
+use crate::site::{MARTLET, simulator};
 use anyhow::{Context, Result, ensure};
 use martlet_tests::{in_namespace_within, is_installed};
 use std::path::Path;
@@ -26,6 +26,7 @@ fn the_demo_shows_round_trips_throughput_and_positions() {
             return;
         }
     }
+    simulator();
     in_namespace_within(LONGEST, || async {
         let folder = std::env::temp_dir().join(format!("martlet-demo-test-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;

@@ -1,5 +1,6 @@
 //! The testbed of `make interop` (deploy/interop), with `martlet ran` in place of the programs of
 //! another vendor, which are tried by hand.
+use crate::site::simulator;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -13,6 +14,7 @@ fn martlet_ran_passes_and_missing_programs_are_not_run() {
     if !nix::unistd::geteuid().is_root() {
         return martlet_tests::skip("namespaces and interfaces need root");
     }
+    simulator();
     let folder =
         std::env::temp_dir().join(format!("martlet-interop-testbed-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");

@@ -1,6 +1,6 @@
 //! The commands of the pages: each one runs in a test, or is in `tests/pages/not_run.txt` with the
 //! reason why not.
-use crate::site::{KEY, MARTLET, OPC};
+use crate::site::{KEY, MARTLET, OPC, simulator};
 use anyhow::{Context, Result, ensure};
 use martlet_tests::in_namespace;
 use std::collections::BTreeSet;
@@ -244,11 +244,13 @@ async fn run(session: &Session, name: &str) -> Result<()> {
 
 #[test]
 fn commands_of_the_first_network_run() {
+    simulator();
     in_namespace(|| async { run(&FIRST_NETWORK, "first-network").await });
 }
 
 #[test]
 fn commands_of_operating_run() {
+    simulator();
     in_namespace(|| async { run(&OPERATING, "operating").await });
 }
 

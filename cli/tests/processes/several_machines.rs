@@ -1,12 +1,13 @@
 //! The tutorial of several machines, command by command: `deploy/tutorial/several-machines.sh` runs
 //! them in network and mount namespaces as machines.
-use crate::site::MARTLET;
+use crate::site::{MARTLET, simulator};
 use martlet_tests::in_namespace;
 use std::path::Path;
 use std::process::Command;
 
 #[test]
 fn two_machines_serve_a_ue_after_the_commands_of_the_page() {
+    simulator();
     in_namespace(|| async {
         let script = "../deploy/tutorial/several-machines.sh";
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);

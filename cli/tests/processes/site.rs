@@ -11,6 +11,17 @@ pub const MARTLET: &str = env!("CARGO_BIN_EXE_martlet");
 pub const KEY: &str = "465b5ce8b199b49faa5f0a2ee238a6bc";
 pub const OPC: &str = "cd63cb71954a9f4e48a5994e37a02baf";
 
+/// `martlet-ran`, which `martlet ran` runs.
+///
+/// # Panics
+/// It is not built: a build of the tests of this package alone does not build it.
+pub fn simulator() -> PathBuf {
+    let program = Path::new(MARTLET).with_file_name("martlet-ran");
+    let build = "build it with `cargo build -p martlet-ran`, or test with --workspace";
+    assert!(program.is_file(), "{} is missing: {build}", program.display());
+    program
+}
+
 /// A folder with a configuration and two subscribers, which the program added.
 pub struct Site(pub PathBuf);
 

@@ -70,6 +70,9 @@ pub fn run(args: DemoArgs) -> Result<()> {
     if switch && !own.with_file_name("martlet-switch").is_file() {
         bail!("martlet-switch is not beside {}: `make release-switch` builds it", own.display());
     }
+    if !own.with_file_name("martlet-ran").is_file() && !is_installed("martlet-ran") {
+        bail!("martlet-ran is not beside {}: `make release` builds both", own.display());
+    }
     let folder = std::env::temp_dir().join(format!("martlet-demo-{}", std::process::id()));
     std::fs::create_dir(&folder)
         .with_context(|| format!("{} cannot be created", folder.display()))?;
