@@ -235,7 +235,7 @@ package: packages-build ## Package the crates that can be published by themselve
 
 docs: packages-build ## Build the documentation site in target/book, with a reference made by the program, and check its links
 	@bash deploy/lint/tools.sh docs
-	$(CARGO) build --locked $(CORE)
+	$(CARGO) build --locked $(CORE) -p martlet-lab
 	deploy/docs/generate.sh target/debug/martlet
 
 lab: packages-build ## Measure the control plane, its service calls beside iceoryx2, and an idle core: report, raw data and plots in lab-results (uses root for a namespace)
