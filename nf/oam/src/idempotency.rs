@@ -13,35 +13,15 @@ use http::Method;
 use http_body_util::BodyExt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use utoipa::openapi::Required;
-use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 /// The header.
-const HEADER: &str = "Idempotency-Key";
+pub const HEADER: &str = "Idempotency-Key";
 /// Length of a key in bytes.
-const KEY_LENGTH: RangeInclusive<usize> = 8..=128;
+pub const KEY_LENGTH: RangeInclusive<usize> = 8..=128;
 /// Maximum length of a response that is kept in bytes.
 const MAX_RESPONSE: usize = 64 << 10;
 /// Responses of these resources have secrets, which are not kept.
 const SECRET: [&str; 3] = ["/sim-batches", "/tokens", "/session"];
-
-/// Adds the header to the description of a POST. Each POST honours it, since [`once`] serves all.
-pub fn describe(post: &mut Operation) {
-    let (min, max) = KEY_LENGTH.into_inner();
-    let text = ObjectBuilder::new().schema_type(Type::String);
-    let header = ParameterBuilder::new()
-        .name(HEADER)
-        .parameter_in(ParameterIn::Header)
-        .required(Required::False)
-        .description(Some(
-            "a new one for each new request, such as a UUID. Within a day, the request that is \
-             sent again does nothing and gets the first response, or 409 if that has secrets or \
-             is a stream",
-        ))
-        .schema(Some(text.min_length(Some(min)).max_length(Some(max))));
-    post.parameters.get_or_insert_default().push(header.build());
-}
 
 /// Serves a request with an idempotency key once.
 pub async fn once(State(oam): State<Arc<Oam>>, request: Request, next: Next) -> Response {

@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn each_body_of_the_description_has_an_example() {
-        let document = serde_json::to_value(super::super::document()).unwrap();
+        let document = serde_json::to_value(crate::api::description::document()).unwrap();
         let mut without = BTreeSet::new();
         let mut identities = BTreeSet::new();
         for operation in document["paths"].as_object().unwrap().values() {

@@ -1,8 +1,12 @@
 //! The operations of `/api/v1`, each declared once: the route, its OpenAPI 3.1 description, and the
-//! code. What an operation needs of its caller is in [`needed`](crate::authentication::needed).
+//! code. A test makes `openapi.json` of the descriptions, and the program serves that file. What an
+//! operation needs of its caller is in [`needed`](crate::authentication::needed).
 mod administration;
 mod alarms;
 mod configuration;
+#[cfg(test)]
+mod description;
+#[cfg(test)]
 mod examples;
 mod functions;
 mod gnbs;
@@ -12,6 +16,7 @@ mod lab_runs;
 mod live_trace;
 mod location_requests;
 mod oidc;
+mod operations;
 mod overview;
 pub mod restores;
 mod services;
@@ -27,22 +32,19 @@ mod user_plane;
 
 use crate::authentication::{MAX_SIGN_IN, admit};
 use crate::console;
-use crate::idempotency::{self, once};
-use crate::problem::{Failure, ProblemDetails};
+use crate::idempotency::once;
+use crate::problem::Failure;
 use crate::state::Oam;
+use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router};
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use operations::{Operations, routes};
 use std::sync::Arc;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::set_header::SetResponseHeaderLayer;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{Modify, OpenApi};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// Maximum length of a body in bytes: an import of some ten thousand subscribers.
 const MAX_BODY: usize = 16 << 20;
@@ -50,167 +52,97 @@ const MAX_BODY: usize = 16 << 20;
 /// reads, compares and checks the whole file.
 const MAX_CONFIGURATION: usize = 1 << 20;
 
+/// The OpenAPI 3.1 description of all operations. A test in `description` compares it with them.
+const DESCRIPTION: &str = include_str!("openapi.json");
+
 /// Scripts and styles come from this origin alone, and no other page may frame this one.
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: \
                    blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action \
                    'self'; frame-ancestors 'none'";
 
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Martlet northbound API",
-        description = "Operation and maintenance of a Martlet 5G core. Lists have cursors, changes \
-                       of what has an ETag take If-Match, a POST takes an Idempotency-Key, and \
-                       errors are problem details (RFC 9457) that name the field and the remedy.",
-        license(name = "Apache-2.0", identifier = "Apache-2.0")
-    ),
-    servers((url = "/api/v1")),
-    modifiers(&Security),
-    security(("token" = []), ("session" = [])),
-    components(schemas(ProblemDetails)),
-    tags(
-        (name = "session", description = "Sign in and out"),
-        (name = "subscribers", description = "Subscribers, imports and SIM batches"),
-        (name = "ues", description = "UEs that the core knows"),
-        (name = "gnbs", description = "gNBs"),
-        (name = "user plane", description = "Rules, counters, traces and captures"),
-        (name = "network", description = "Overview, slices, data networks, policies, charging"),
-        (name = "administration", description = "Users, tokens, audit log, backup, configuration"),
-    )
-)]
-struct Document;
-
-struct Security;
-
-impl Modify for Security {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let Some(components) = document.components.as_mut() else { return };
-        let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("mt_ID_SECRET");
-        components.add_security_scheme("token", SecurityScheme::Http(token.build()));
-        let cookie = ApiKey::Cookie(ApiKeyValue::new("martlet-session"));
-        components.add_security_scheme("session", SecurityScheme::ApiKey(cookie));
-    }
-}
-
-fn operations() -> OpenApiRouter<Arc<Oam>> {
-    use utoipa_axum::router::UtoipaMethodRouterExt;
-    OpenApiRouter::with_openapi(Document::openapi())
-        .routes(
-            routes!(session::sign_in, session::show, session::sign_out)
-                .layer(DefaultBodyLimit::max(MAX_SIGN_IN)),
-        )
-        .routes(routes!(session::change_password))
-        .routes(routes!(oidc::show, oidc::begin))
-        .routes(routes!(oidc::callback).layer(DefaultBodyLimit::max(MAX_SIGN_IN)))
-        .routes(routes!(subscribers::list, subscribers::create))
-        .routes(routes!(
+fn operations() -> Operations {
+    Operations::default()
+        .merge(routes!(session::sign_in, session::show, session::sign_out).body_limit(MAX_SIGN_IN))
+        .merge(routes!(session::change_password))
+        .merge(routes!(oidc::show, oidc::begin))
+        .merge(routes!(oidc::callback).body_limit(MAX_SIGN_IN))
+        .merge(routes!(subscribers::list, subscribers::create))
+        .merge(routes!(
             subscribers::show,
             subscribers::replace,
             subscribers::change,
             subscribers::remove
         ))
-        .routes(routes!(subscriber_imports::start))
-        .routes(routes!(subscriber_changes::start))
-        .routes(routes!(subscriber_changes::groups))
-        .routes(routes!(sim_batches::list, sim_batches::create))
-        .routes(routes!(ues::list))
-        .routes(routes!(ues::show))
-        .routes(routes!(ues::history))
-        .routes(routes!(ues::sessions))
-        .routes(routes!(ues::release))
-        .routes(routes!(ues::page))
-        .routes(routes!(ues::deregister))
-        .routes(routes!(ues::locate))
-        .routes(routes!(location_requests::list, location_requests::start))
-        .routes(routes!(location_requests::show, location_requests::remove))
-        .routes(routes!(location_requests::stop))
-        .routes(routes!(location_requests::transmission_points))
-        .routes(routes!(ue_messages::record))
-        .routes(routes!(ue_messages::pcap))
-        .routes(routes!(gnbs::list))
-        .routes(routes!(gnbs::release))
-        .routes(routes!(gnbs::interfaces))
-        .routes(routes!(user_plane::show))
-        .routes(routes!(user_plane::session))
-        .routes(routes!(user_plane::trace))
-        .routes(routes!(live_trace::trace))
-        .routes(routes!(user_plane::capture, user_plane::end_capture))
-        .routes(routes!(user_plane::renew))
-        .routes(routes!(user_plane::charging))
-        .routes(routes!(user_plane::charging_of, user_plane::set_charging))
-        .routes(routes!(overview::overview))
-        .routes(routes!(overview::events))
-        .routes(routes!(overview::recent_events))
-        .routes(routes!(overview::functions))
-        .routes(routes!(functions::status))
-        .routes(routes!(functions::network))
-        .routes(routes!(functions::drain))
-        .routes(routes!(functions::rebalance))
-        .routes(routes!(overview::version))
-        .routes(routes!(lab_reports::list))
-        .routes(routes!(lab_reports::show))
-        .routes(routes!(lab_reports::plot))
-        .routes(routes!(lab_runs::show, lab_runs::start))
-        .routes(routes!(alarms::list))
-        .routes(routes!(alarms::acknowledge))
-        .routes(routes!(jobs::list))
-        .routes(routes!(jobs::show, jobs::cancel))
+        .merge(routes!(subscriber_imports::start))
+        .merge(routes!(subscriber_changes::start))
+        .merge(routes!(subscriber_changes::groups))
+        .merge(routes!(sim_batches::list, sim_batches::create))
+        .merge(routes!(ues::list))
+        .merge(routes!(ues::show))
+        .merge(routes!(ues::history))
+        .merge(routes!(ues::sessions))
+        .merge(routes!(ues::release))
+        .merge(routes!(ues::page))
+        .merge(routes!(ues::deregister))
+        .merge(routes!(ues::locate))
+        .merge(routes!(location_requests::list, location_requests::start))
+        .merge(routes!(location_requests::show, location_requests::remove))
+        .merge(routes!(location_requests::stop))
+        .merge(routes!(location_requests::transmission_points))
+        .merge(routes!(ue_messages::record))
+        .merge(routes!(ue_messages::pcap))
+        .merge(routes!(gnbs::list))
+        .merge(routes!(gnbs::release))
+        .merge(routes!(gnbs::interfaces))
+        .merge(routes!(user_plane::show))
+        .merge(routes!(user_plane::session))
+        .merge(routes!(user_plane::trace))
+        .merge(routes!(live_trace::trace))
+        .merge(routes!(user_plane::capture, user_plane::end_capture))
+        .merge(routes!(user_plane::renew))
+        .merge(routes!(user_plane::charging))
+        .merge(routes!(user_plane::charging_of, user_plane::set_charging))
+        .merge(routes!(overview::overview))
+        .merge(routes!(overview::events))
+        .merge(routes!(overview::recent_events))
+        .merge(routes!(overview::functions))
+        .merge(routes!(functions::status))
+        .merge(routes!(functions::network))
+        .merge(routes!(functions::drain))
+        .merge(routes!(functions::rebalance))
+        .merge(routes!(overview::version))
+        .merge(routes!(lab_reports::list))
+        .merge(routes!(lab_reports::show))
+        .merge(routes!(lab_reports::plot))
+        .merge(routes!(lab_runs::show, lab_runs::start))
+        .merge(routes!(alarms::list))
+        .merge(routes!(alarms::acknowledge))
+        .merge(routes!(jobs::list))
+        .merge(routes!(jobs::show, jobs::cancel))
         .merge(of_configuration())
-        .routes(routes!(configuration::plan, configuration::set_plan))
-        .routes(routes!(administration::users, administration::add_user))
-        .routes(routes!(administration::change_user, administration::remove_user))
-        .routes(routes!(administration::tokens, administration::add_token))
-        .routes(routes!(administration::remove_token))
-        .routes(routes!(administration::audit))
-        .routes(routes!(administration::backups, administration::back_up))
-        .routes(routes!(restores::show, restores::stage, restores::withdraw))
-        .routes(routes!(restores::preview))
-        .routes(routes!(administration::certificates))
+        .merge(routes!(configuration::plan, configuration::set_plan))
+        .merge(routes!(administration::users, administration::add_user))
+        .merge(routes!(administration::change_user, administration::remove_user))
+        .merge(routes!(administration::tokens, administration::add_token))
+        .merge(routes!(administration::remove_token))
+        .merge(routes!(administration::audit))
+        .merge(routes!(administration::backups, administration::back_up))
+        .merge(routes!(restores::show, restores::stage, restores::withdraw))
+        .merge(routes!(restores::preview))
+        .merge(routes!(administration::certificates))
 }
 
 /// Operations whose body is the configuration or a part of it.
-fn of_configuration() -> OpenApiRouter<Arc<Oam>> {
-    OpenApiRouter::new()
-        .routes(routes!(services::slices::show, services::slices::change))
-        .routes(routes!(services::data_networks::show, services::data_networks::change))
-        .routes(routes!(services::classifiers::show, services::classifiers::change))
-        .routes(routes!(services::policies::show, services::policies::change))
-        .routes(routes!(configuration::show, configuration::change))
-        .routes(routes!(configuration::check))
-        .layer(DefaultBodyLimit::max(MAX_CONFIGURATION))
-}
-
-/// The OpenAPI 3.1 description of all operations.
-pub fn document() -> utoipa::openapi::OpenApi {
-    let mut document = operations().into_openapi();
-    for item in document.paths.paths.values_mut() {
-        item.post.as_mut().into_iter().for_each(idempotency::describe);
-    }
-    let mut document = named(document);
-    examples::add(&mut document);
-    document
-}
-
-/// Gives each operation an identity of its method and path: functions of several modules have the
-/// same name.
-fn named(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
-    for (path, item) in &mut document.paths.paths {
-        let words: Vec<&str> =
-            path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
-        let operations = [
-            ("get", &mut item.get),
-            ("post", &mut item.post),
-            ("put", &mut item.put),
-            ("patch", &mut item.patch),
-            ("delete", &mut item.delete),
-        ];
-        for (method, operation) in operations {
-            if let Some(operation) = operation {
-                operation.operation_id = Some(format!("{method}_{}", words.join("_")));
-            }
-        }
-    }
-    document
+fn of_configuration() -> Operations {
+    use services::{classifiers, data_networks, policies, slices};
+    Operations::default()
+        .merge(routes!(slices::show, slices::change))
+        .merge(routes!(data_networks::show, data_networks::change))
+        .merge(routes!(classifiers::show, classifiers::change))
+        .merge(routes!(policies::show, policies::change))
+        .merge(routes!(configuration::show, configuration::change))
+        .merge(routes!(configuration::check))
+        .body_limit(MAX_CONFIGURATION)
 }
 
 async fn unknown(request: Request) -> Failure {
@@ -234,11 +166,10 @@ fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 
 /// The API and the console.
 pub fn router(oam: Arc<Oam>) -> Router {
-    // The description takes a megabyte of small values, and is seldom read: it is made when it is.
-    let (operations, _) = operations().split_for_parts();
-    let described = || async { Json(document()) };
-    let api = operations
-        .route("/openapi.json", axum::routing::get(described))
+    let description = || async { ([(header::CONTENT_TYPE, "application/json")], DESCRIPTION) };
+    let api = operations()
+        .into_router()
+        .route("/openapi.json", axum::routing::get(description))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(oam.clone(), once))
@@ -271,6 +202,7 @@ pub fn router(oam: Arc<Oam>) -> Router {
 
 #[cfg(test)]
 mod tests {
+    use super::description::document;
     use super::*;
     use crate::authentication::{Needed, needed};
 
