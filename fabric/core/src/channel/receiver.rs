@@ -78,12 +78,18 @@ impl Receiver {
         };
         match payload {
             Payload::Inline(length, bytes) => {
+                // Only a whole frame lies in its descriptor. Empty pieces without end would keep
+                // this thread here.
+                if !(first && last) {
+                    return Err(Violation::Frame);
+                }
                 partial.bytes.extend_from_slice(&bytes[..usize::from(length)])
             }
             Payload::Buffer(id, length) => {
                 let words = self.buffers.get(id).ok_or(Violation::Buffer)?;
-                let length = length as usize;
-                if length > words.len() * 8 || length == 0 {
+                let (length, size) = (length as usize, words.len() * 8);
+                // All pieces but the last one fill their buffers, which bounds their number.
+                if length > size || length == 0 || !last && length < size {
                     return Err(Violation::Buffer);
                 }
                 copy::from_shared(words, length, &mut partial.bytes);

@@ -208,6 +208,25 @@ fn invalid_descriptors_close_the_channel() {
 }
 
 #[test]
+fn a_frame_has_no_more_pieces_than_buffers_of_its_length() {
+    let wrong = |violation| Err(Closed::Violation(violation));
+    let inline = |length| Payload::Inline(length, [0; INLINE_BYTES]);
+    // Without progress, or with less of it than a buffer has, a frame would never end.
+    for length in [0, 1] {
+        let first = piece(true, false, 40, inline(length)).to_words();
+        assert_eq!(receive_all(&[first]), wrong(Violation::Frame));
+    }
+    let begun = piece(true, false, 70, in_buffer(0, 64)).to_words();
+    for length in [0, 6] {
+        let next = piece(false, length == 6, 70, inline(length)).to_words();
+        assert_eq!(receive_all(&[begun, next]), wrong(Violation::Frame));
+    }
+    let short = piece(true, false, 128, in_buffer(0, 63)).to_words();
+    assert_eq!(receive_all(&[short]), wrong(Violation::Buffer));
+    assert_eq!(receive_all(&[begun, piece(false, true, 70, in_buffer(1, 6)).to_words()]), Ok(1));
+}
+
+#[test]
 fn a_buffer_that_is_sent_repeatedly_closes_the_channel() {
     let (channel, mut malicious_peer) = malicious_peer();
     let whole = piece(true, true, 64, in_buffer(0, 64)).to_words();
