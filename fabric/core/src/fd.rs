@@ -6,7 +6,7 @@ use nix::sys::socket::{
     socketpair, sockopt,
 };
 use std::io::IoSlice;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -14,6 +14,26 @@ use tokio::io::unix::AsyncFd;
 /// Maximum number of descriptors in one message (`SCM_MAX_FD`). Space for all of them ensures that
 /// none is truncated and leaked.
 const MAX_FDS: usize = 253;
+
+/// `SO_PASSRIGHTS` of Linux 6.16.
+const SO_PASSRIGHTS: libc::c_int = 83;
+
+/// Makes the kernel refuse the descriptors that peers send to a unix socket, or to those that a
+/// listener accepts from now on. Who receives one has to close it, and that may wait: for the
+/// connection behind it with `SO_LINGER`, or for a file system.
+///
+/// # Errors
+/// The kernel is older than Linux 6.16.
+pub fn refuse_descriptors(socket: impl AsFd) -> std::io::Result<()> {
+    let off: libc::c_int = 0;
+    let (value, length) = ((&raw const off).cast(), size_of_val(&off) as libc::socklen_t);
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the kernel reads one integer, which lives until the end of the call.
+    match unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, SO_PASSRIGHTS, value, length) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
 
 /// Creates a doorbell within a process: an eventfd.
 pub fn doorbell() -> std::io::Result<OwnedFd> {
@@ -164,7 +184,6 @@ fn received_fds(message: &libc::msghdr) -> Vec<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsFd;
 
     #[test]
     fn a_message_carries_descriptors() {

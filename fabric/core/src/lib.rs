@@ -87,6 +87,7 @@ mod wakers;
 mod wakeup;
 
 pub use blocking::{BlockingFabric, BlockingListener, BlockingStream, Dial};
+pub use fd::refuse_descriptors;
 pub use limits::{ProcessLimits, SocketLimits};
 pub use manager::{Domain, Manager, ManagerConfig, ManagerLimits};
 pub use manager_socket::default_socket;

@@ -66,6 +66,8 @@ impl LocalSockets {
             }
             other => other?,
         };
+        // Closing a descriptor of another function may wait. An older kernel lacks the option.
+        let _ = martlet_fabric::refuse_descriptors(&listener);
         // The folder keeps other users out. Within it, functions of root without capabilities
         // connect to those of the core's user.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;

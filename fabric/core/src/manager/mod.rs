@@ -200,6 +200,10 @@ fn open(path: &Path) -> std::io::Result<OwnedFd> {
     let new = || socket(AddressFamily::Unix, SockType::SeqPacket, flags, None);
     let address = UnixAddr::new(path)?;
     let listener = new()?;
+    // A process sends none. A descriptor whose closing waits would stop the manager.
+    if let Err(error) = fd::refuse_descriptors(&listener) {
+        tracing::debug!(%error, "fabric manager receives descriptors: Linux is older than 6.16");
+    }
     match bind(listener.as_raw_fd(), &address) {
         Err(nix::Error::EADDRINUSE) => {
             // A killed manager leaves its socket behind; a running one accepts connections.
@@ -309,5 +313,35 @@ impl State {
             let _ =
                 nix::sys::socket::shutdown(socket.as_raw_fd(), nix::sys::socket::Shutdown::Both);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manager_socket;
+    use std::os::fd::AsFd;
+
+    #[tokio::test]
+    async fn the_manager_receives_no_descriptors_of_processes() {
+        let (keep, give) = fd::liveness_pair().unwrap();
+        if fd::refuse_descriptors(&keep).is_err() {
+            println!("SKIPPED: Linux is older than 6.16, without SO_PASSRIGHTS");
+            return;
+        }
+        let name = format!("martlet-fabric-descriptors-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let socket = folder.join("fabric.sock");
+        let config = ManagerConfig { socket: socket.clone(), ..ManagerConfig::default() };
+        let manager = Manager::bind(config).unwrap();
+        let member = manager_socket::open(&socket).unwrap();
+        let join = ToManager::Join { version: messages::VERSION, name: "p".into(), schema: 0 };
+        let join = messages::encode(&join);
+        let refused = fd::send(&member, &join, &[give.as_fd()]).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
+        // Messages without descriptors pass.
+        fd::send(&member, &join, &[]).unwrap();
+        drop(manager);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

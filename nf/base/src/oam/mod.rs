@@ -199,6 +199,9 @@ async fn bind_socket(endpoint: &OamEndpoint) -> std::io::Result<UnixListener> {
         }
         other => other?,
     };
+    // Any user may connect, and closing a descriptor that one sends may wait. An older kernel lacks
+    // the option.
+    let _ = martlet_fabric::refuse_descriptors(&listener);
     let mode = if endpoint.users.is_empty() { 0o600 } else { 0o666 };
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     Ok(listener)
