@@ -160,7 +160,16 @@ impl Manager {
             ));
             return None;
         };
-        let Some(number) = lock(&self.state.registry).admit(&domain.name) else {
+        // The manager's own user may be that of all functions.
+        let is_own = uid == 0 || uid == nix::unistd::geteuid().as_raw();
+        let admitted = {
+            let mut registry = lock(&self.state.registry);
+            match is_own || !registry.has_share(&domain.name, uid) {
+                true => registry.admit(&domain.name),
+                false => None,
+            }
+        };
+        let Some(number) = admitted else {
             if let Some(suppressed) = martlet_log_limit::line("fabric_full", uid) {
                 tracing::warn!(
                     uid,
@@ -169,12 +178,19 @@ impl Manager {
                     "fabric process refused: security domain full"
                 );
             }
-            refuse("the security domain is full: raise fabric.manager.members");
+            refuse(
+                "the security domain is full, or this user has a quarter of its processes: raise \
+                 fabric.manager.members",
+            );
             return None;
         };
         lock(&self.state.registry).set_user(number, uid);
         tracing::debug!(number, uid, gid, pid, domain = domain.name, "fabric process connected");
-        let socket = Arc::new(fd::watch(Arc::new(socket), Interest::READABLE).ok()?);
+        let Ok(socket) = fd::watch(Arc::new(socket), Interest::READABLE) else {
+            lock(&self.state.registry).remove(number);
+            return None;
+        };
+        let socket = Arc::new(socket);
         lock(&self.state.sockets).insert(number, socket.clone());
         metrics::MEMBERS.set(lock(&self.state.registry).members() as i64);
         Some((number, uid, socket))

@@ -9,6 +9,9 @@ const AUTHORITY_BYTES: usize = messages::MAX_MESSAGE_BYTES - (8 << 10);
 /// Maximum number of authorities that are reserved for one user. Its own oldest one is forgotten.
 const MAX_RESERVED: usize = 256;
 
+/// The share of a limit that one user gets, as a divisor: the rest is for the functions of others.
+const USERS: usize = 4;
+
 /// The user that may serve any authority.
 const ROOT: u32 = 0;
 
@@ -19,11 +22,12 @@ type Key = (Service, String, String);
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct ManagerLimits {
-    /// Maximum number of processes in each security domain.
+    /// Maximum number of processes in each security domain. A user gets a quarter, unless it is
+    /// root or the manager's.
     pub members: usize,
     /// Maximum number of authorities that one process serves.
     pub authorities: usize,
-    /// Maximum number of channels of one process.
+    /// Maximum number of channels of one process. The processes of another user get a quarter.
     pub channels: usize,
 }
 
@@ -59,9 +63,16 @@ struct Member {
     /// Name and schema, once it has joined.
     joined: Option<(String, u64)>,
     authorities: [BTreeSet<String>; 2],
-    /// The channels of which the process has an end, and the members at the other ends; `None` if
-    /// the other end is closed.
-    channels: HashMap<u64, Option<u64>>,
+    /// The channels of which the process has an end.
+    channels: HashMap<u64, ChannelEnd>,
+}
+
+/// A process's end of a channel.
+struct ChannelEnd {
+    /// The member at the other end; `None` if that is closed.
+    peer: Option<u64>,
+    /// The user of that member.
+    user: Option<u32>,
 }
 
 /// The authorities of processes that have ended or withdrawn them, by user, the oldest first. No
@@ -138,6 +149,13 @@ impl Registry {
         Some(number)
     }
 
+    /// Whether a user has its share of the processes of a domain: a function with many connections
+    /// would keep others from joining, such as one that starts again.
+    pub fn has_share(&self, domain: &str, user: u32) -> bool {
+        let own = |member: &&Member| member.domain == domain && member.user == Some(user);
+        self.members.values().filter(own).count() >= (self.limits.members / USERS).max(1)
+    }
+
     /// Sets the user of a member, which its peers learn.
     pub fn set_user(&mut self, number: u64, user: u32) {
         if let Some(member) = self.members.get_mut(&number) {
@@ -150,8 +168,8 @@ impl Registry {
         let Some(member) = self.members.remove(&number) else { return };
         let served = self.servers.extract_if(|_, server| *server == number);
         served.for_each(|(key, _)| self.reserved.add(member.user, key));
-        for (channel, peer) in member.channels {
-            self.end_closed(channel, peer);
+        for (channel, end) in member.channels {
+            self.end_closed(channel, end.peer);
         }
     }
 
@@ -160,7 +178,7 @@ impl Registry {
     fn end_closed(&mut self, channel: u64, peer: Option<u64>) {
         let peer = peer.and_then(|peer| self.members.get_mut(&peer));
         if let Some(other) = peer.and_then(|peer| peer.channels.get_mut(&channel)) {
-            *other = None;
+            other.peer = None;
         }
     }
 
@@ -198,7 +216,7 @@ impl Registry {
             }
             ToManager::Connect { service, authority } => self.connect(from, service, authority),
             ToManager::ChannelClosed { channel } => {
-                let peer = member.channels.remove(&channel).flatten();
+                let peer = member.channels.remove(&channel).and_then(|end| end.peer);
                 self.end_closed(channel, peer);
                 Vec::new()
             }
@@ -259,7 +277,7 @@ impl Registry {
         let known = member
             .channels
             .iter()
-            .find(|(_, peer)| peer.is_some() && **peer == server)
+            .find(|(_, end)| end.peer.is_some() && end.peer == server)
             .map(|(channel, _)| *channel);
         let channel = known.or_else(|| {
             let (channel, action) = self.create_channel(from, server?)?;
@@ -271,20 +289,36 @@ impl Registry {
     }
 
     fn create_channel(&mut self, first: u64, second: u64) -> Option<(u64, Action)> {
-        let room = |number| {
-            self.members.get(&number).is_some_and(|m| m.channels.len() < self.limits.channels)
-        };
-        if !room(first) || !room(second) {
+        if !self.has_room(first, second) || !self.has_room(second, first) {
             return None;
         }
+        let user = |number| self.members.get(&number).and_then(|member| member.user);
+        let (user_of_first, user_of_second) = (user(first), user(second));
         let (of_first, of_second) = (self.describe(first)?, self.describe(second)?);
         let here = self.number();
         // A process that connects to itself has both ends under different numbers.
         let there = if first == second { self.number() } else { here };
-        self.members.get_mut(&first)?.channels.insert(here, Some(second));
-        self.members.get_mut(&second)?.channels.insert(there, Some(first));
+        let (end_here, end_there) = (
+            ChannelEnd { peer: Some(second), user: user_of_second },
+            ChannelEnd { peer: Some(first), user: user_of_first },
+        );
+        self.members.get_mut(&first)?.channels.insert(here, end_here);
+        self.members.get_mut(&second)?.channels.insert(there, end_there);
         let (first, second) = ((first, of_second), (second, of_first));
         Some((here, Action::CreateChannel { channels: [here, there], first, second }))
+    }
+
+    /// Whether a member may have another channel, with this peer. Another user gets a share: it may
+    /// have many processes, and may keep its ends of channels after they have left.
+    fn has_room(&self, number: u64, peer: u64) -> bool {
+        let (Some(member), Some(peer)) = (self.members.get(&number), self.members.get(&peer))
+        else {
+            return false;
+        };
+        let limit = self.limits.channels;
+        let of_user = member.channels.values().filter(|end| end.user == peer.user).count();
+        let share = if member.user == peer.user { limit } else { (limit / USERS).max(1) };
+        member.channels.len() < limit && of_user < share
     }
 
     fn describe(&self, number: u64) -> Option<Peer> {
@@ -473,6 +507,44 @@ mod tests {
         assert_eq!(connect(&mut registry, client, "server:80"), (None, vec![]));
         registry.handle(client, ToManager::ChannelClosed { channel });
         assert!(connect(&mut registry, client, "server:80").0.is_some());
+    }
+
+    #[test]
+    fn channels_that_another_user_keeps_leave_room_for_others() {
+        let limits = ManagerLimits { channels: 8, ..ManagerLimits::default() };
+        let mut registry = Registry::new(limits, 0);
+        let member = |registry: &mut Registry, user: u32| {
+            let number = join(registry, "core", "member");
+            registry.set_user(number, user);
+            number
+        };
+        let server = member(&mut registry, 901);
+        serve(&mut registry, server, "server:80");
+        // It leaves each time, and keeps its ends of the channels, which the server then has, too.
+        let channels = (0..8).filter(|_| {
+            let greedy = member(&mut registry, 909);
+            let channel = connect(&mut registry, greedy, "server:80").0;
+            registry.remove(greedy);
+            channel.is_some()
+        });
+        assert_eq!(channels.count(), 2);
+        for (user, expected) in [(910, true), (909, false), (901, true)] {
+            let client = member(&mut registry, user);
+            assert_eq!(connect(&mut registry, client, "server:80").0.is_some(), expected);
+        }
+    }
+
+    #[test]
+    fn a_user_gets_a_share_of_the_processes_of_a_domain() {
+        let limits = ManagerLimits { members: 8, ..ManagerLimits::default() };
+        let mut registry = Registry::new(limits, 0);
+        for _ in 0..2 {
+            assert!(!registry.has_share("core", 909));
+            let number = join(&mut registry, "core", "member");
+            registry.set_user(number, 909);
+        }
+        assert!(registry.has_share("core", 909));
+        assert!(!registry.has_share("core", 910) && !registry.has_share("guest", 909));
     }
 
     #[test]
