@@ -90,8 +90,16 @@ impl ForkServer {
     /// The fork server has ended, does not answer, or cannot fork.
     pub fn spawn(&self, name: &str) -> io::Result<Pid> {
         send(self.socket.as_raw_fd(), name.as_bytes(), MsgFlags::MSG_NOSIGNAL)?;
-        let mut answer = [0; 4];
-        match recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty())? {
+        let (mut answer, asked) = ([0; 4], Instant::now());
+        let length = loop {
+            match recv(self.socket.as_raw_fd(), &mut answer, MsgFlags::empty()) {
+                // A receive with a time limit is interrupted also where handlers restart system
+                // calls (signal(7)), and the function exists by then.
+                Err(Errno::EINTR) if asked.elapsed() < LIMIT => {}
+                other => break other?,
+            }
+        };
+        match length {
             4 => match i32::from_ne_bytes(answer) {
                 pid if pid > 0 => Ok(Pid::from_raw(pid)),
                 errno => Err(io::Error::from_raw_os_error(-errno)),
@@ -195,4 +203,37 @@ fn command_line() -> Option<(usize, usize)> {
     let mut next = || fields.next()?.parse().ok();
     let (start, end): (usize, usize) = (next()?, next()?);
     (0 < start && start < end).then_some((start, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    extern "C" fn on_signal(_: libc::c_int) {}
+
+    #[test]
+    fn a_signal_during_the_start_of_a_function_does_not_lose_the_function() {
+        let (family, kind) = (AddressFamily::Unix, SockType::SeqPacket);
+        let (socket, of_server) = socketpair(family, kind, None, SockFlag::SOCK_CLOEXEC).unwrap();
+        setsockopt(&socket, ReceiveTimeout, &TimeVal::new(LIMIT.as_secs() as i64, 0)).unwrap();
+        // SAFETY: the handler does nothing, and no other test uses the signal.
+        unsafe { signal(Signal::SIGUSR2, SigHandler::Handler(on_signal)) }.unwrap();
+        // SAFETY: no arguments.
+        let supervisor = unsafe { libc::pthread_self() };
+        let server = std::thread::spawn(move || {
+            let mut name = [0; 64];
+            let length = recv(of_server.as_raw_fd(), &mut name, MsgFlags::empty()).unwrap();
+            assert_eq!(&name[..length], b"amf");
+            for _ in 0..3 {
+                std::thread::sleep(Duration::from_millis(50));
+                // SAFETY: the thread waits for this one.
+                unsafe { libc::pthread_kill(supervisor, libc::SIGUSR2) };
+            }
+            answer(&of_server, 4711).unwrap();
+        });
+        let fork_server = ForkServer { pid: getpid(), socket };
+        let spawned = fork_server.spawn("amf");
+        server.join().unwrap();
+        assert_eq!(spawned.unwrap(), Pid::from_raw(4711));
+    }
 }
