@@ -130,7 +130,8 @@ impl FunctionCommand {
             Some(pid) => pid,
             None => self.execute(name).with_context(failed)?,
         };
-        Process::of(pid).with_context(failed)
+        // Nobody would wait for one without its descriptor, and another is started in its place.
+        Process::of(pid).inspect_err(|_| process::end(pid)).with_context(failed)
     }
 
     /// Forks the process; `None` without a fork server that answers.

@@ -75,3 +75,23 @@ impl Drop for Process {
         self.signal(Signal::SIGKILL);
     }
 }
+
+/// Kills a child of this process for which there is no [`Process`], and waits for its end.
+pub fn end(child: Pid) {
+    if kill(child, Signal::SIGKILL).is_ok() {
+        let _ = waitpid(child, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_is_ended_leaves_no_process() {
+        let child = std::process::Command::new("sleep").arg("600").spawn();
+        let child = child.map(|child| Pid::from_raw(child.id() as i32)).unwrap();
+        end(child);
+        assert_eq!(kill(child, None), Err(Errno::ESRCH));
+    }
+}
