@@ -21,6 +21,9 @@ const CONTENTION: Duration = Duration::from_micros(500);
 /// After another process has written, each write is its own transaction for this long.
 const SHARED_TIME: Duration = Duration::from_secs(1);
 
+/// Bytes that the write-ahead log keeps for its next use.
+const MAX_IDLE_LOG: i64 = 16 << 20;
+
 /// Permissions of the database's files: access for the owner only.
 const PRIVATE: u32 = 0o600;
 
@@ -192,6 +195,8 @@ fn private_files(path: &Path) -> std::io::Result<()> {
 fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
+    // The log grows while another process reads for long, as a backup does, and else never shrinks.
+    connection.pragma_update(None, "journal_size_limit", MAX_IDLE_LOG)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.set_prepared_statement_cache_capacity(64);
     // Otherwise SQLite recompiles a statement when a parameter that affects its plan changes.

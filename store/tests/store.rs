@@ -359,6 +359,28 @@ fn the_store_reconnects_after_the_server_restarts() {
     assert_eq!(store.count().unwrap(), 0);
 }
 
+#[test]
+fn the_log_of_a_file_shrinks_after_a_long_read() {
+    let database = TestDatabase::file("log");
+    let file = database.folder().join("martlet.db");
+    let open = || connection::open_sqlite(&file).unwrap();
+    let (writer, reader) = (open(), open());
+    let megabytes = || std::fs::metadata(file.with_extension("db-wal")).unwrap().len() >> 20;
+    let insert = |bytes: u32| {
+        writer.execute("INSERT INTO filler (value) VALUES (zeroblob(?1))", [bytes]).unwrap();
+    };
+    writer.execute_batch("CREATE TABLE filler (value BLOB)").unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    let sql = "SELECT count(*) FROM filler";
+    let rows: i64 = reader.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 0);
+    (0..24).for_each(|_| insert(1 << 20));
+    assert!(megabytes() >= 24);
+    reader.execute_batch("COMMIT").unwrap();
+    (0..3).for_each(|_| insert(1));
+    assert!(megabytes() <= 16, "{} MiB", megabytes());
+}
+
 /// Only the owner reads the database, its log, and a database that an earlier version made
 /// readable.
 #[test]
