@@ -8,10 +8,12 @@
 //! | `lpp` | LPP procedures with the UE, and the session that carries them |
 //! | `nrppa` | NRPPa procedures with gNBs |
 //! | `user_plane` | the listener for UEs' channels and the task that owns their connections |
+//! | `deadline` | the time limit of a wait for several messages |
 //! | `shared` | the state that all of them use, and requests to AMFs |
 #![forbid(unsafe_code)]
 
 mod config;
+mod deadline;
 mod lpp;
 mod metrics;
 mod nrppa;

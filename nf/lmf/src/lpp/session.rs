@@ -1,4 +1,5 @@
 //! A session that carries LPP messages to and from a UE, over the user plane or NAS.
+use crate::deadline::Deadline;
 use crate::shared::{self, Shared, unreachable_ue};
 use crate::user_plane::{Command, Supi};
 use martlet_lcs_protocol::Payload;
@@ -122,16 +123,19 @@ impl Session {
     }
 
     /// The next LPP message of the UE.
-    pub(crate) async fn receive(&mut self, until: Instant) -> Result<Vec<u8>, Problem> {
+    pub(crate) async fn receive(&mut self, deadline: &mut Deadline) -> Result<Vec<u8>, Problem> {
+        let no_answer = |ue: &Supi| {
+            Problem::new(504, "PEER_NOT_RESPONDING").detail(format!("no answer from {ue}"))
+        };
         loop {
+            if !self.ready.is_empty() && !deadline.admits(Instant::now()) {
+                return Err(no_answer(&self.ue));
+            }
             if let Some(message) = self.ready.pop_front() {
                 return Ok(message);
             }
-            let payload = tokio::time::timeout_at(until.into(), self.payloads.recv()).await;
-            let payload = payload.map_err(|_| {
-                Problem::new(504, "PEER_NOT_RESPONDING")
-                    .detail(format!("no answer from {}", self.ue))
-            })?;
+            let payload = deadline.next(&mut self.payloads).await;
+            let payload = payload.ok_or_else(|| no_answer(&self.ue))?;
             let payload = payload.ok_or_else(|| unreachable_ue("the UE's connection was lost"))?;
             match self.carrier {
                 // The payload was checked on receipt.

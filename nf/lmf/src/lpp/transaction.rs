@@ -1,5 +1,6 @@
 //! LPP transactions (TS 37.355, 4.3.2).
 use super::session::Session;
+use crate::deadline::Deadline;
 use martlet_lpp::{
     AbortR9IEs, Body, CommonIEsAbort, CommonIEsAbortAbortCause, LppMessage, QoS, ResponseTime,
     Transaction, decode, encode,
@@ -69,9 +70,9 @@ impl Transactions {
         let transaction = Transaction::ByServer(self.next);
         self.next = self.next.wrapping_add(1);
         self.transmit(&LppMessage::new(transaction, false, request)).await?;
-        let until = Instant::now() + self.limit;
+        let mut deadline = Deadline::new(Instant::now() + self.limit);
         loop {
-            let bytes = match self.session.receive(until).await {
+            let bytes = match self.session.receive(&mut deadline).await {
                 Ok(bytes) => bytes,
                 Err(problem) => {
                     if problem.cause() == "PEER_NOT_RESPONDING" {

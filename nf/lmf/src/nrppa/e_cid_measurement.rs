@@ -2,6 +2,7 @@
 //! 38.455, 8.2).
 use super::{gnb_failure, unexpected_message};
 use crate::Shared;
+use crate::deadline::Deadline;
 use crate::lpp::MeasuredCell;
 use crate::user_plane::Supi;
 use martlet_lcs_position::dbm_of_rsrp;
@@ -65,10 +66,11 @@ pub(crate) async fn e_cid_measurement(
         command: Some(command),
     };
     // The periods, and the time limit for a response.
-    let until = Instant::now() + shared.nrppa_timeout() + Duration::from_millis(120) * reports;
+    let periods = Duration::from_millis(120) * reports;
+    let mut deadline = Deadline::new(Instant::now() + shared.nrppa_timeout() + periods);
     let (mut results, mut outcome) = (Vec::new(), Ok(()));
     while results.len() < reports as usize && outcome.is_ok() {
-        match pending.next(until).await.map(|received| received.message) {
+        match pending.next(&mut deadline).await.map(|received| received.message) {
             Ok(Message::ECidMeasurementReport(report)) => {
                 results.push(report.e_cid_measurement_result)
             }

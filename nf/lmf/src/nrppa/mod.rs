@@ -10,6 +10,7 @@ pub(crate) use multi_rtt::MultiRtt;
 pub(crate) use transactions::Nrppa;
 use transactions::{QUEUE, Received};
 
+use crate::deadline::Deadline;
 use crate::user_plane::Supi;
 use crate::{Shared, metrics};
 use martlet_nrppa::{Cause, Message, Pdu};
@@ -123,7 +124,8 @@ impl Shared {
     ) -> Result<Message, Problem> {
         let (transaction, mut pending) = self.nrppa.begin_transaction(Some(ue.clone()))?;
         self.send_to_gnb_of(ue, correlation, &Pdu { transaction, message }).await?;
-        Ok(pending.next(Instant::now() + self.nrppa_timeout()).await?.message)
+        let mut deadline = Deadline::new(Instant::now() + self.nrppa_timeout());
+        Ok(pending.next(&mut deadline).await?.message)
     }
 
     /// Sends a non-UE-associated request to these gNBs of the UE's AMF, or to all. Returns the
@@ -145,9 +147,9 @@ impl Shared {
         request.global_ran_node_list.clone_from(&gnbs);
         let body = Multipart::new(request).part("n2", content_type::NGAP, bytes);
         self.amf_of_gnbs(ue).await?.non_ue_n2_message_transfer(body).await?;
-        let (mut received, until) = (Vec::new(), Instant::now() + limit);
+        let (mut received, mut deadline) = (Vec::new(), Deadline::new(Instant::now() + limit));
         while received.len() < answers {
-            match pending.next(until).await {
+            match pending.next(&mut deadline).await {
                 Ok(answer) => {
                     let earlier = received.iter().map(|it: &Received| it.gnb.as_ref());
                     match is_counted(answer.gnb.as_ref(), earlier, gnbs.as_deref()) {

@@ -1,5 +1,6 @@
 //! NRPPa transactions and measurements in progress.
 use super::trp_table::TrpTable;
+use crate::deadline::Deadline;
 use crate::metrics;
 use crate::user_plane::Supi;
 use martlet_nrppa::{Message, Pdu};
@@ -7,7 +8,6 @@ use martlet_sbi::Problem;
 use martlet_sbi_api::common::GlobalRanNodeId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// Capacity of a transaction's queue, and maximum number of gNBs that answer one request.
@@ -66,9 +66,8 @@ fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
 
 impl Pending {
     /// The next message.
-    pub(super) async fn next(&mut self, until: Instant) -> Result<Received, Problem> {
-        let received = tokio::time::timeout_at(until.into(), self.messages.recv()).await;
-        received.ok().flatten().ok_or_else(|| {
+    pub(super) async fn next(&mut self, deadline: &mut Deadline) -> Result<Received, Problem> {
+        deadline.next(&mut self.messages).await.flatten().ok_or_else(|| {
             Problem::new(504, "PEER_NOT_RESPONDING").detail("no answer from the gNB")
         })
     }
