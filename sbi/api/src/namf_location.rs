@@ -21,6 +21,29 @@ open_enum! {
     }
 }
 
+open_enum! {
+    /// What the privacy profile of a subscriber allows (TS 29.571, 5.4.3).
+    pub enum LcsServiceAuth {
+        AllowedWithNotification = "LOCATION_ALLOWED_WITH_NOTIFICATION",
+        AllowedWithoutNotification = "LOCATION_ALLOWED_WITHOUT_NOTIFICATION",
+        AllowedWithoutResponse = "LOCATION_ALLOWED_WITHOUT_RESPONSE",
+        RestrictedWithoutResponse = "LOCATION_RESTRICTED_WITHOUT_RESPONSE",
+        NotificationOnly = "NOTIFICATION_ONLY",
+        NotificationAndVerificationOnly = "NOTIFICATION_AND_VERIFICATION_ONLY",
+    }
+}
+
+/// What the AMF has to do for the privacy of the UE (TS 29.515, 6.1.6).
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
+#[serde(rename_all = "camelCase")]
+pub struct UePrivacyRequirements {
+    /// Whether the UE is notified, and verifies the request
+    pub lcs_service_auth_info: Option<LcsServiceAuth>,
+    /// Whether the UE checks the code word
+    pub code_word_check: Option<bool>,
+}
+
 /// A request for a UE's location information (TS 29.518, 6.4.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
@@ -71,6 +94,8 @@ pub struct RequestPosInfo {
     pub lcs_qos: Option<LocationQoS>,
     /// The equipment
     pub pei: Option<Pei>,
+    /// Privacy of the UE, by the GMLC
+    pub ue_privacy_requirements: Option<UePrivacyRequirements>,
     /// Seconds that the response may take
     pub max_resp_time: Option<u32>,
     /// Features of the consumer
@@ -86,6 +111,7 @@ impl RequestPosInfo {
             supi: None,
             lcs_qos: None,
             pei: None,
+            ue_privacy_requirements: None,
             max_resp_time: None,
             supported_features: None,
         }

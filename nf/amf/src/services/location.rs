@@ -5,7 +5,8 @@ use crate::n2::Location;
 use crate::ue::Event;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::namf_location::{
-    AmfLocation, ProvideLocInfo, ProvidePosInfo, RequestLocInfo, RequestPosInfo,
+    AmfLocation, LcsServiceAuth, LocationType, ProvideLocInfo, ProvidePosInfo, RequestLocInfo,
+    RequestPosInfo,
 };
 use martlet_sbi_api::nlmf_location::{
     InputData, LmfLocationClient, UeLcsCapability, UeUpPositioningCapabilities,
@@ -15,6 +16,36 @@ use std::time::Duration;
 /// Time for an LMF to determine a position, which waits for the UE several times: for its
 /// connection, its capabilities, and each method. `sbi.timeout_ms` is too short for that.
 const POSITIONING_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Whether this AMF can serve a request: for a location now, and without a notification or
+/// verification by the UE, which it does not send (TS 23.273, 6.1.2, steps 7 to 10). Otherwise the
+/// UE would be located without the consent that the GMLC requires.
+fn check(asked: &RequestPosInfo) -> Result<(), Problem> {
+    let refused = |cause: &'static str, why: &str| Err(Problem::new(403, cause).detail(why));
+    match &asked.lcs_location {
+        LocationType::CurrentLocation | LocationType::CurrentOrLastKnownLocation => {}
+        LocationType::NotificationVerificationOnly => {
+            return refused("UNSPECIFIED", "the AMF does not notify UEs of location requests");
+        }
+        LocationType::DeferredLocation => {
+            return refused("UNSPECIFIED", "the AMF does not support deferred location requests");
+        }
+        LocationType::Other(_) => {
+            return refused("UNSPECIFIED", "the AMF does not support this lcsLocation");
+        }
+    }
+    let Some(privacy) = &asked.ue_privacy_requirements else { return Ok(()) };
+    if privacy.code_word_check == Some(true) {
+        return refused("POSITIONING_DENIED", "the AMF cannot have the UE check the code word");
+    }
+    match &privacy.lcs_service_auth_info {
+        None | Some(LcsServiceAuth::AllowedWithoutNotification) => Ok(()),
+        Some(_) => refused(
+            "POSITIONING_DENIED",
+            "the AMF cannot notify the UE, as its privacy profile requires",
+        ),
+    }
+}
 
 impl AmfLocation for Amf {
     async fn provide_location_info(
@@ -37,6 +68,7 @@ impl AmfLocation for Amf {
         ue_context_id: &str,
         body: RequestPosInfo,
     ) -> Result<ProvidePosInfo, Problem> {
+        check(&body)?;
         let unknown = || {
             Problem::new(403, "USER_UNKNOWN")
                 .detail(format!("the AMF does not know {ue_context_id}"))

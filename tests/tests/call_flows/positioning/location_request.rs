@@ -176,3 +176,63 @@ fn ue_is_located_at_the_amf_that_serves_it() {
         testbed.core.sbi_record.check(&["nudm-uecm Get3GppRegistration"]).await
     });
 }
+
+/// The AMF does not notify UEs. So it locates none whose privacy profile requires that, and none at
+/// once whose location is requested later (TS 23.273, 6.1.2).
+#[test]
+fn location_request_that_needs_a_notification_or_is_deferred_is_denied() {
+    use martlet_sbi::{ApiRoot, CallPolicy, Peer};
+    use martlet_sbi_api::namf_location::*;
+    use martlet_sbi_api::nlmf_location::ExternalClientType;
+    use martlet_sbi_http::{ClientLimits, HttpBinding};
+    use std::sync::Arc;
+
+    in_namespace(|| async {
+        let testbed = Testbed::around(
+            async |configure| TestCore::start_on(Sbi::Http, configure).await,
+            |_| {},
+        )
+        .await?;
+        let (_ue, _) = testbed.core.ue_with_session(&testbed.gnb, 1).await?;
+        let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("not an API root")?;
+        let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
+        let policy = CallPolicy::default();
+        let amf = AmfLocationClient::new(Peer::new(binding, root, "GMLC", policy).within(LIMIT));
+        let cause = |location: LocationType, auth: Option<LcsServiceAuth>, code_word: bool| {
+            let mut asked = RequestPosInfo::new(ExternalClientType::ValueAddedServices, location);
+            asked.ue_privacy_requirements = Some(UePrivacyRequirements {
+                lcs_service_auth_info: auth,
+                code_word_check: Some(code_word),
+            });
+            let amf = &amf;
+            async move {
+                let answer = amf.provide_positioning_info("imsi-001010000000001", asked).await;
+                answer.err().map(|problem| problem.cause().to_string())
+            }
+        };
+        let now = || LocationType::CurrentLocation;
+        let allowed = Some(LcsServiceAuth::AllowedWithoutNotification);
+        for auth in [None, allowed] {
+            let found = cause(now(), auth, false).await;
+            ensure!(found.is_none(), "{found:?}");
+        }
+        for auth in [
+            LcsServiceAuth::AllowedWithNotification,
+            LcsServiceAuth::AllowedWithoutResponse,
+            LcsServiceAuth::RestrictedWithoutResponse,
+            LcsServiceAuth::NotificationOnly,
+            LcsServiceAuth::NotificationAndVerificationOnly,
+        ] {
+            let found = cause(now(), Some(auth), false).await;
+            ensure!(found.as_deref() == Some("POSITIONING_DENIED"), "{found:?}");
+        }
+        let found = cause(now(), None, true).await;
+        ensure!(found.as_deref() == Some("POSITIONING_DENIED"), "{found:?}");
+        for location in [LocationType::DeferredLocation, LocationType::NotificationVerificationOnly]
+        {
+            let found = cause(location, None, false).await;
+            ensure!(found.as_deref() == Some("UNSPECIFIED"), "{found:?}");
+        }
+        Ok(())
+    });
+}
