@@ -6,6 +6,10 @@ use martlet_lcsupp::{BindingIdentity, Framer};
 use std::collections::HashSet;
 use std::time::Instant;
 
+/// Payloads that are buffered until the establishment is complete. A small payload needs much more
+/// memory than its bytes.
+const EARLY_PAYLOADS: usize = 1024;
+
 /// The state of a UE's connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -38,6 +42,7 @@ pub(super) struct Connection {
     pub(super) framer: Framer,
     pub(super) sessions: HashSet<Vec<u8>>,
     early: Vec<Payload>,
+    early_bytes: usize,
 }
 
 impl Connection {
@@ -49,6 +54,7 @@ impl Connection {
             framer: Framer::new(),
             sessions: HashSet::new(),
             early: Vec::new(),
+            early_bytes: 0,
         }
     }
 
@@ -76,16 +82,18 @@ impl Connection {
             return None;
         }
         self.state = State::Established;
+        self.early_bytes = 0;
         Some(std::mem::take(&mut self.early))
     }
 
-    /// Buffers a payload until the establishment is complete. False if `limit` bytes are exceeded.
+    /// Buffers a payload until the establishment is complete. False if `limit` bytes or
+    /// [`EARLY_PAYLOADS`] are exceeded.
     pub(super) fn buffer(&mut self, payload: Payload, limit: usize) -> bool {
-        let buffered: usize =
-            self.early.iter().map(|payload| payload.bytes.len() + payload.session.len()).sum();
-        let room = buffered + payload.bytes.len() + payload.session.len() <= limit;
+        let bytes = self.early_bytes + payload.bytes.len() + payload.session.len();
+        let room = bytes <= limit && self.early.len() < EARLY_PAYLOADS;
         if room {
             self.early.push(payload);
+            self.early_bytes = bytes;
         }
         room
     }

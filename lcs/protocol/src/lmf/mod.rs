@@ -181,6 +181,9 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         connection.state =
             State::Releasing(Procedure::start(now, self.timers.release, bytes.clone()));
         self.timed.insert(ue.clone());
+        // Nobody waits for payloads any more, and they would be buffered as before the end of an
+        // establishment.
+        connection.sessions.clear();
         // The identity is no longer valid for a binding.
         self.bindings.remove(&connection.binding);
         self.actions.push_back(LmfAction::Nas(ue.clone(), bytes));
@@ -365,9 +368,14 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
     /// Opens a session of a UE. Returns whether it is new.
     ///
     /// # Errors
-    /// The UE has no connection, established or in progress, or the limit of sessions is reached.
+    /// The UE has no connection, established or in progress, or it is being released, or the limit
+    /// of sessions is reached.
     pub fn open_session(&mut self, ue: &Ue, session: &[u8]) -> Result<bool, LmfError> {
-        let connection = self.connections.get_mut(ue).ok_or(LmfError::NoConnection)?;
+        let connection = self
+            .connections
+            .get_mut(ue)
+            .filter(|it| !matches!(it.state, State::Releasing(_)))
+            .ok_or(LmfError::NoConnection)?;
         if connection.has_session(session) {
             return Ok(false);
         }

@@ -259,6 +259,35 @@ fn buffered_payloads_are_limited() {
 }
 
 #[test]
+fn attack_a_ue_sends_many_small_payloads_before_it_completes_the_establishment() {
+    let mut setup = setup();
+    setup.lose_to_lmf = 1;
+    setup.lmf.establish(setup.now, UE, identity(1)).unwrap();
+    setup.lmf.open_session(&UE, b"s").unwrap();
+    setup.run();
+    for _ in 0..2000 {
+        setup.ue.send(PayloadType::Lcs, &[1], b"s").unwrap();
+    }
+    setup.run();
+    let rejected = LmfEvent::MessageRejected(Rejection::LimitReached);
+    assert_eq!(setup.lmf_events, vec![rejected; 2000 - 1024]);
+}
+
+#[test]
+fn payloads_during_a_release_are_rejected() {
+    let mut setup = setup();
+    setup.establish();
+    // The RELEASE COMMAND is lost.
+    setup.lose_to_ue = 1;
+    assert!(setup.lmf.release(setup.now, &UE, None));
+    setup.run();
+    setup.ue.send(PayloadType::Lpp, &[0, 1, 1], b"s").unwrap();
+    setup.run();
+    assert_eq!(setup.lmf_events, [LmfEvent::MessageRejected(Rejection::UnknownSession)]);
+    assert_eq!(setup.lmf.open_session(&UE, b"t"), Err(LmfError::NoConnection));
+}
+
+#[test]
 fn an_establishment_without_answer_is_aborted_at_the_fifth_expiry() {
     let mut setup = setup();
     setup.lose_to_ue = 9;
