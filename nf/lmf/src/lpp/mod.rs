@@ -18,4 +18,4 @@ pub(crate) use gnss::gnss;
 pub(crate) use multi_rtt::{RoundTrip, multi_rtt};
 pub(crate) use nr_ecid::{MeasuredCell, nr_ecid};
 pub(crate) use session::{Carrier, Session, next_identity};
-pub(crate) use transaction::{Transactions, positioning_failed};
+pub(crate) use transaction::{Transactions, late, positioning_failed};

@@ -16,6 +16,7 @@ pub(crate) struct Transactions {
     session: Session,
     next: u8,
     limit: Duration,
+    until: Option<Instant>,
 }
 
 pub(crate) fn positioning_failed(why: impl std::fmt::Display) -> Problem {
@@ -23,9 +24,9 @@ pub(crate) fn positioning_failed(why: impl std::fmt::Display) -> Problem {
 }
 
 impl Transactions {
-    /// For a session, with a time limit for each answer.
-    pub(crate) fn new(session: Session, limit: Duration) -> Self {
-        Transactions { session, next: 0, limit }
+    /// For a session, with a time limit for each answer, and for all of them.
+    pub(crate) fn new(session: Session, limit: Duration, until: Option<Instant>) -> Self {
+        Transactions { session, next: 0, limit, until }
     }
 
     /// The session.
@@ -36,7 +37,12 @@ impl Transactions {
     /// The quality of service of a request for location information: the UE answers in time, if
     /// only to report that it has no position.
     pub(crate) fn qos(&self) -> QoS {
-        QoS { response_time: Some(response_time(self.limit)), ..Default::default() }
+        QoS { response_time: Some(response_time(self.left())), ..Default::default() }
+    }
+
+    /// The time for the next answer.
+    fn left(&self) -> Duration {
+        time_left(self.limit, self.until, Instant::now())
     }
 
     /// Sends a message that has no answer.
@@ -67,10 +73,14 @@ impl Transactions {
 
     /// Sends a request and returns its answer. Messages of other transactions are ignored.
     pub(crate) async fn request(&mut self, request: Body) -> Result<Body, Problem> {
+        let limit = self.left();
+        if limit.is_zero() {
+            return Err(late());
+        }
+        let mut deadline = Deadline::new(Instant::now() + limit);
         let transaction = Transaction::ByServer(self.next);
         self.next = self.next.wrapping_add(1);
         self.transmit(&LppMessage::new(transaction, false, request)).await?;
-        let mut deadline = Deadline::new(Instant::now() + self.limit);
         loop {
             let bytes = match self.session.receive(&mut deadline).await {
                 Ok(bytes) => bytes,
@@ -104,6 +114,16 @@ impl Transactions {
             }
         }
     }
+}
+
+/// The time for an answer: `limit`, or what is left until the end of the location request.
+fn time_left(limit: Duration, until: Option<Instant>, now: Instant) -> Duration {
+    until.map_or(limit, |until| limit.min(until.saturating_duration_since(now)))
+}
+
+/// The time of the location request has passed.
+pub(crate) fn late() -> Problem {
+    Problem::new(504, "PEER_NOT_RESPONDING").detail("no position within maxRespTime")
 }
 
 /// The time in which a UE has to answer, so that the answer arrives within a limit: whole seconds
@@ -148,6 +168,16 @@ mod tests {
             let expected = ResponseTime { time, ..Default::default() };
             assert_eq!(response_time(Duration::from_millis(milliseconds)), expected);
         }
+    }
+
+    #[test]
+    fn the_answers_of_a_location_request_share_its_response_time() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        assert_eq!(time_left(10 * second, None, now), 10 * second);
+        let until = Some(now + 12 * second);
+        assert_eq!(time_left(10 * second, until, now), 10 * second);
+        assert_eq!(time_left(10 * second, until, now + 9 * second), 3 * second);
+        assert_eq!(time_left(10 * second, until, now + 13 * second), Duration::ZERO);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 use crate::Shared;
 use crate::config::CellConfig;
 use crate::lpp::{
-    Carrier, MAX_CELLS, MeasuredCell, Session, Transactions, dl_tdoa, gnss, next_identity, nr_ecid,
-    positioning_failed, request_capabilities,
+    Carrier, MAX_CELLS, MeasuredCell, Session, Transactions, dl_tdoa, gnss, late, next_identity,
+    nr_ecid, positioning_failed, request_capabilities,
 };
 use crate::metrics;
 use crate::nrppa::{MultiRtt, e_cid_measurement};
@@ -15,13 +15,13 @@ use martlet_sbi_api::common::Ncgi;
 use martlet_sbi_api::namf_communication::N1MessageClass;
 use martlet_sbi_api::nlmf_location::{
     AccuracyFulfilmentIndicator, GeographicArea, GeographicalCoordinates, GnssId,
-    GnssPositioningMethodAndUsage, InputData, LocationData, PositioningMethod,
-    PositioningMethodAndUsage, PositioningMode, UeUpPositioningCapabilities, UncertaintyEllipse,
-    Usage,
+    GnssPositioningMethodAndUsage, InputData, LcsQosClass, LocationData, PositioningMethod,
+    PositioningMethodAndUsage, PositioningMode, ResponseTime, UeUpPositioningCapabilities,
+    UncertaintyEllipse, Usage,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Maximum distance between the serving cell and another cell that its UE measures, metres.
 const NEIGHBOUR_RANGE: f64 = 100_000.0;
@@ -36,20 +36,50 @@ pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<Locati
         .ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("supi"))?;
     let ue: Supi = supi.as_str().into();
     shared.set_serving_amf(&ue, input.amf_id.clone());
-    let limit = input.max_resp_time.map_or(u64::MAX, |seconds| u64::from(seconds) * 1000);
-    let limit = Duration::from_millis(limit.min(shared.config.lpp_timeout_ms.into()));
-    let (carrier, outcome) = match session(shared, &ue, &input).await {
-        Ok(Some(session)) => {
-            let carrier = session.carrier().name();
-            let outcome = ue_assisted(shared, session, limit, &input).await;
-            or_network_based(shared, &ue, &input, carrier, outcome).await
-        }
-        Ok(None) => ("none", network_based(shared, &ue, &input).await),
-        Err(problem) => or_network_based(shared, &ue, &input, "none", Err(problem)).await,
-    };
+    let (carrier, outcome) = locate(shared, &ue, &input).await;
+    let outcome = outcome.and_then(|data| assured(&input, data));
     let result = outcome.as_ref().err().map_or("ok", Problem::cause).to_string();
     metrics::request(carrier, &result);
     outcome
+}
+
+/// Locates the UE in the requested time. Returns the carrier of the LPP messages, too.
+async fn locate(
+    shared: &Arc<Shared>,
+    ue: &Supi,
+    input: &InputData,
+) -> (&'static str, Result<LocationData, Problem>) {
+    // "No delay": what is known without a measurement (TS 22.071, 4.3).
+    let qos = input.location_qos.as_ref();
+    if qos.is_some_and(|qos| qos.response_time == Some(ResponseTime::NoDelay)) {
+        return ("none", cell_id_position(shared, input));
+    }
+    let until =
+        input.max_resp_time.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
+    match session(shared, ue, input, until).await {
+        Ok(Some(session)) => {
+            let carrier = session.carrier().name();
+            let outcome = ue_assisted(shared, session, until, input).await;
+            or_network_based(shared, ue, input, until, carrier, outcome).await
+        }
+        Ok(None) => ("none", network_based(shared, ue, input, until).await),
+        Err(problem) => or_network_based(shared, ue, input, until, "none", Err(problem)).await,
+    }
+}
+
+/// A location of the QoS class Assured is returned only with the requested accuracy (TS 23.273,
+/// 4.1b).
+fn assured(input: &InputData, data: LocationData) -> Result<LocationData, Problem> {
+    use AccuracyFulfilmentIndicator::RequestedAccuracyNotFulfilled;
+    let class = input.location_qos.as_ref().and_then(|qos| qos.lcs_qos_class.as_ref());
+    let missed = data.accuracy_fulfilment_indicator == Some(RequestedAccuracyNotFulfilled);
+    match missed && class == Some(&LcsQosClass::Assured) {
+        true => Err(positioning_failed(
+            "no method reached hAccuracy, and lcsQosClass is ASSURED: request BEST_EFFORT to get \
+             a less accurate position",
+        )),
+        false => Ok(data),
+    }
 }
 
 /// Opens a session with the UE, over the user plane if possible. None: the UE does not support LPP.
@@ -57,13 +87,22 @@ async fn session(
     shared: &Arc<Shared>,
     ue: &Supi,
     input: &InputData,
+    until: Option<Instant>,
 ) -> Result<Option<Session>, Problem> {
     let capabilities = input.ue_up_pos_caps.as_deref().unwrap_or_default();
     let user_plane = shared.config.user_plane.enabled
         && capabilities.contains(&UeUpPositioningCapabilities::LcsUpp);
     let lpp = input.ue_lcs_cap.as_ref().and_then(|it| it.lpp_support).unwrap_or(true);
     if user_plane {
-        match user_plane_connection::establish(shared, ue).await {
+        let establish = user_plane_connection::establish(shared, ue);
+        let established = match until {
+            Some(until) => {
+                let established = tokio::time::timeout_at(until.into(), establish).await;
+                established.unwrap_or_else(|_| Err(late()))
+            }
+            None => establish.await,
+        };
+        match established {
             Ok(()) => return Session::open(shared, ue, Carrier::UserPlane).await.map(Some),
             Err(problem) if lpp => {
                 tracing::info!(
@@ -88,16 +127,20 @@ enum UsedMethod {
     Other(PositioningMethod),
 }
 
-/// The position by the first of [`METHODS`] that the UE supports and that succeeds.
+/// The position by the first of [`METHODS`] that the UE supports and that reaches the requested
+/// accuracy, else the most accurate one.
 async fn ue_assisted(
     shared: &Arc<Shared>,
     session: Session,
-    limit: Duration,
+    until: Option<Instant>,
     input: &InputData,
 ) -> Result<LocationData, Problem> {
-    let mut lpp = Transactions::new(session, limit);
+    let limit = Duration::from_millis(shared.config.lpp_timeout_ms.into());
+    let mut lpp = Transactions::new(session, limit, until);
     let capabilities = request_capabilities(&mut lpp).await?;
-    let mut outcome = Err(positioning_failed("the UE supports no positioning method of this LMF"));
+    let wanted = input.location_qos.as_ref().and_then(|qos| qos.h_accuracy).unwrap_or(f64::MAX);
+    let mut outcome: Result<(Estimate, UsedMethod), Problem> =
+        Err(positioning_failed("the UE supports no positioning method of this LMF"));
     for method in METHODS {
         let result = match method {
             Method::Gnss if capabilities.gnss => {
@@ -119,14 +162,25 @@ async fn ue_assisted(
         };
         match result {
             Ok(found) => {
-                outcome = Ok(found);
-                break;
+                let within = found.0.ellipse.semi_major;
+                let worse = |(known, _): &(Estimate, UsedMethod)| known.ellipse.semi_major > within;
+                if outcome.as_ref().map_or(true, worse) {
+                    outcome = Ok(found);
+                }
+                if within <= wanted {
+                    break;
+                }
             }
-            // The UE does not answer, so the next method would fail as well.
-            Err(problem) if problem.cause() != "POSITIONING_FAILED" => return Err(problem),
             Err(problem) => {
                 tracing::info!(?method, %problem, "positioning method failed");
-                outcome = Err(problem);
+                // Otherwise the UE does not answer, so the next method would fail as well.
+                let next_may_succeed = problem.cause() == "POSITIONING_FAILED";
+                if outcome.is_err() {
+                    outcome = Err(problem);
+                }
+                if !next_may_succeed {
+                    break;
+                }
             }
         }
     }
@@ -263,6 +317,7 @@ async fn or_network_based(
     shared: &Arc<Shared>,
     ue: &Supi,
     input: &InputData,
+    until: Option<Instant>,
     carrier: &'static str,
     outcome: Result<LocationData, Problem>,
 ) -> (&'static str, Result<LocationData, Problem>) {
@@ -271,7 +326,7 @@ async fn or_network_based(
         other => return (carrier, other),
     };
     tracing::info!(supi = %ue, %problem, "no position with the UE, asking its gNB");
-    match network_based(shared, ue, input).await {
+    match network_based(shared, ue, input, until).await {
         Ok(data) => ("none", Ok(data)),
         // The reason why the UE's own methods failed says more.
         Err(_) => (carrier, Err(problem)),
@@ -281,12 +336,17 @@ async fn or_network_based(
 /// Causes of failures of the UE, which may have a known cell nevertheless.
 const UE_FAILURES: [&str; 3] = ["POSITIONING_FAILED", "PEER_NOT_RESPONDING", "UNREACHABLE_USER"];
 
-/// Network-based positioning: from the gNB's measurements of the UE, else from its cell.
+/// Network-based positioning: from the gNB's measurements of the UE if there is time for them, else
+/// from its cell.
 async fn network_based(
     shared: &Arc<Shared>,
     ue: &Supi,
     input: &InputData,
+    until: Option<Instant>,
 ) -> Result<LocationData, Problem> {
+    if until.is_some_and(|until| until <= Instant::now()) {
+        return cell_id_position(shared, input);
+    }
     let measured = e_cid_measurement(shared, ue, &next_identity())
         .await
         .and_then(|cells| position_from_signal_strengths(shared, input, &cells));

@@ -103,6 +103,15 @@ open_enum! {
     }
 }
 
+open_enum! {
+    /// Whether a location that misses the requested quality is returned (TS 29.572, 6.1.6).
+    pub enum LcsQosClass {
+        BestEffort = "BEST_EFFORT",
+        Assured = "ASSURED",
+        MultipleQos = "MULTIPLE_QOS",
+    }
+}
+
 /// Requested quality of service (TS 29.572, 6.1.6).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
@@ -116,6 +125,8 @@ pub struct LocationQoS {
     pub vertical_requested: Option<bool>,
     /// Response time class
     pub response_time: Option<ResponseTime>,
+    /// What happens to a location of less quality
+    pub lcs_qos_class: Option<LcsQosClass>,
 }
 
 /// A positioning method other than GNSS, and its usage (TS 29.572, 6.1.6).

@@ -6,8 +6,27 @@ use martlet_lcs_protocol::UeState;
 use martlet_lpp::{Body, CommonIEsAbort, CommonIEsAbortAbortCause};
 use martlet_ran::ue::{Event, PositioningKind};
 use martlet_ran::{PositioningConfig, UeEvent};
+use martlet_sbi::{ApiRoot, CallPolicy, Peer};
+use martlet_sbi_api::namf_location::*;
+use martlet_sbi_api::nlmf_location::*;
+use martlet_sbi_http::{ClientLimits, HttpBinding};
 use martlet_tests::in_namespace;
+use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::broadcast;
+
+/// A GMLC's client of the AMF.
+fn gmlc() -> Result<AmfLocationClient> {
+    let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("not an API root")?;
+    let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
+    let peer = Peer::new(binding, root, "GMLC", CallPolicy::default());
+    Ok(AmfLocationClient::new(peer.within(LIMIT)))
+}
+
+/// A testbed whose AMF serves requests over HTTP.
+async fn testbed_with_http() -> Result<Testbed> {
+    Testbed::around(async |configure| TestCore::start_on(Sbi::Http, configure).await, |_| {}).await
+}
 
 /// The body of the next LPP message to a UE over NAS.
 async fn next_lpp(events: &mut broadcast::Receiver<UeEvent>) -> Result<Body> {
@@ -181,23 +200,10 @@ fn ue_is_located_at_the_amf_that_serves_it() {
 /// once whose location is requested later (TS 23.273, 6.1.2).
 #[test]
 fn location_request_that_needs_a_notification_or_is_deferred_is_denied() {
-    use martlet_sbi::{ApiRoot, CallPolicy, Peer};
-    use martlet_sbi_api::namf_location::*;
-    use martlet_sbi_api::nlmf_location::ExternalClientType;
-    use martlet_sbi_http::{ClientLimits, HttpBinding};
-    use std::sync::Arc;
-
     in_namespace(|| async {
-        let testbed = Testbed::around(
-            async |configure| TestCore::start_on(Sbi::Http, configure).await,
-            |_| {},
-        )
-        .await?;
+        let testbed = testbed_with_http().await?;
         let (_ue, _) = testbed.core.ue_with_session(&testbed.gnb, 1).await?;
-        let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("not an API root")?;
-        let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
-        let policy = CallPolicy::default();
-        let amf = AmfLocationClient::new(Peer::new(binding, root, "GMLC", policy).within(LIMIT));
+        let amf = gmlc()?;
         let cause = |location: LocationType, auth: Option<LcsServiceAuth>, code_word: bool| {
             let mut asked = RequestPosInfo::new(ExternalClientType::ValueAddedServices, location);
             asked.ue_privacy_requirements = Some(UePrivacyRequirements {
@@ -233,6 +239,69 @@ fn location_request_that_needs_a_notification_or_is_deferred_is_denied() {
             let found = cause(location, None, false).await;
             ensure!(found.as_deref() == Some("UNSPECIFIED"), "{found:?}");
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn requested_quality_decides_the_method_and_the_time() {
+    in_namespace(|| async {
+        let testbed = testbed_with_http().await?;
+        let there = place(120.0, 140.0);
+        // Satellites give 73 m, DL-TDOA gives less than 12 m.
+        let (_ue, _positioning) = testbed
+            .positioning_ue_with(1, there, true, false, testbed.trust()?, |config| {
+                config.environment.gnss_deviation_m = Some(30.0);
+                config.environment.dl_tdoa = true;
+                config.environment.timing_deviation_m = 1.0;
+            })
+            .await?;
+        let amf = gmlc()?;
+        let ask = |n: u64, qos: LocationQoS, max_resp_time: Option<u32>| {
+            let client = ExternalClientType::ValueAddedServices;
+            let mut asked = RequestPosInfo::new(client, LocationType::CurrentLocation);
+            (asked.lcs_qos, asked.max_resp_time) = (Some(qos), max_resp_time);
+            let (amf, supi) = (&amf, format!("imsi-{:015}", 1_010_000_000_000u64 + n));
+            async move { amf.provide_positioning_info(&supi, asked).await }
+        };
+        let answered = |answer: Result<ProvidePosInfo, martlet_sbi::Problem>| {
+            let answer = answer.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+            let method = answer.positioning_data_list.unwrap_or_default().pop();
+            anyhow::Ok((method.map(|it| it.method), answer.accuracy_fulfilment_indicator))
+        };
+        let fulfilled = Some(AccuracyFulfilmentIndicator::RequestedAccuracyFulfilled);
+        let not_fulfilled = Some(AccuracyFulfilmentIndicator::RequestedAccuracyNotFulfilled);
+        let within = |metres: f64, class: LcsQosClass| LocationQoS {
+            h_accuracy: Some(metres),
+            lcs_qos_class: Some(class),
+            ..Default::default()
+        };
+        // GNSS, which is not in this list of methods, suffices, or DL-TDOA does, or none does.
+        let found = answered(ask(1, within(200.0, LcsQosClass::Assured), None).await)?;
+        ensure!(found == (None, fulfilled.clone()), "{found:?}");
+        let found = answered(ask(1, within(20.0, LcsQosClass::Assured), None).await)?;
+        ensure!(found == (Some(PositioningMethod::DlTdoa), fulfilled), "{found:?}");
+        let found = answered(ask(1, within(0.1, LcsQosClass::BestEffort), None).await)?;
+        ensure!(found == (Some(PositioningMethod::DlTdoa), not_fulfilled), "{found:?}");
+        let refused = ask(1, within(0.1, LcsQosClass::Assured), None).await.err();
+        let cause = refused.map(|problem| problem.cause().to_string());
+        ensure!(cause.as_deref() == Some("POSITIONING_FAILED"), "{cause:?}");
+
+        // What is known at once.
+        let at_once =
+            LocationQoS { response_time: Some(ResponseTime::NoDelay), ..Default::default() };
+        let found = answered(ask(1, at_once, None).await)?;
+        ensure!(found == (Some(PositioningMethod::Cellid), None), "{found:?}");
+
+        // A UE that neither connects to the LMF (10 s) nor answers over NAS (10 s).
+        let mut silent = testbed.core.ue_config(2);
+        (silent.lpp, silent.lcs_upp) = (true, true);
+        let silent = testbed.gnb.new_ue(silent)?;
+        testbed.core.register_with_session(&silent).await?;
+        let start = Instant::now();
+        let found = answered(ask(2, LocationQoS::default(), Some(2)).await)?;
+        ensure!(found == (Some(PositioningMethod::Cellid), None), "{found:?}");
+        ensure!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
         Ok(())
     });
 }
