@@ -16,6 +16,12 @@ pub(crate) fn factor_from_confidence(confidence: u8) -> f64 {
     }
 }
 
+/// The largest ratio of the squared axes of an ellipse. A larger one is a rounding error: the
+/// measurements do not determine the position along the major axis.
+const MAX_RATIO: f64 = 1e10;
+/// The longest semi-major axis, metres: half the circumference of the Earth.
+const MAX_AXIS: f64 = 20_015_087.0;
+
 /// An ellipse, in metres and degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ellipse {
@@ -33,7 +39,8 @@ impl Ellipse {
     }
 
     /// The 95 % ellipse of the covariance (J^T J)^-1 times `variance`, with J^T J as its elements
-    /// (east east, east north, north north).
+    /// (east east, east north, north north). None if the measurements leave a direction
+    /// undetermined.
     pub(crate) fn of_normal_equations([ee, en, nn]: [f64; 3], variance: f64) -> Option<Self> {
         let determinant = ee * nn - en * en;
         let (vee, ven, vnn) = (
@@ -50,7 +57,10 @@ impl Ellipse {
             semi_minor: axis(middle - half),
             orientation,
         };
-        (determinant > 0.0 && ellipse.semi_major.is_finite()).then_some(ellipse)
+        // Twice the mean of the eigenvalues, whose product is the determinant.
+        let trace = ee + nn;
+        let determined = determinant * MAX_RATIO > trace * trace;
+        (determined && ellipse.semi_major <= MAX_AXIS).then_some(ellipse)
     }
 }
 

@@ -199,6 +199,35 @@ mod tests {
     }
 
     #[test]
+    fn attack_a_ue_reports_one_point_several_times() {
+        let (plane, cells) = points(&[(0.0, 0.0), (420.0, 30.0)]);
+        let ue = plane.point(&Offset { east: 120.0, north: 140.0 });
+        for deviation in [0.3, 3.0, 900.0] {
+            // Distances to one point, and differences between the same two.
+            let one = RangeMeasurement {
+                to: cells[0],
+                from: None,
+                metres: cells[0].distance(&ue),
+                deviation,
+            };
+            assert_eq!(solve_ranges(&[one; 3]), Err(SolveError::NoSolution));
+            let two = differences(&cells, &ue, deviation, |_| 0.0)[0];
+            assert_eq!(solve_ranges(&[two; 3]), Err(SolveError::NoSolution));
+        }
+    }
+
+    #[test]
+    fn points_at_one_place_determine_no_position() {
+        // The sectors of a site, a millimetre apart.
+        let (plane, sectors) = points(&[(0.0, 0.0), (0.001, 0.0), (0.0, 0.001)]);
+        let ue = plane.point(&Offset { east: 120.0, north: 140.0 });
+        for deviation in [0.3, 3.0, 900.0] {
+            let measured = distances(&sectors, &ue, deviation, |_| 0.0);
+            assert_eq!(solve_ranges(&measured), Err(SolveError::NoSolution));
+        }
+    }
+
+    #[test]
     fn too_few_or_absurd_measurements_give_an_error() {
         let (plane, cells) = points(&[(0.0, 0.0), (0.0, 0.0), (100.0, 0.0)]);
         let ue = plane.point(&Offset { east: 50.0, north: 50.0 });
