@@ -16,6 +16,10 @@ use martlet_sbi_api::common::GlobalRanNodeId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Maximum number of TRPs of a gNB. A message may have 65,535, which the LMF would keep and compare
+/// for each position.
+const MAX_TRPS: usize = 1024;
+
 impl Shared {
     /// The TRPs of all gNBs of the UE's AMF. Requests them at most once a minute, also if gNBs do
     /// not answer or have no TRP at the UE's cell, and every five seconds while the AMF fails.
@@ -64,7 +68,7 @@ impl Shared {
         else {
             return Vec::new();
         };
-        let list = response.trpinformation_list_trpresp.into_iter();
+        let list = limited(&gnb, response.trpinformation_list_trpresp).into_iter();
         let trps = list.filter_map(|it| self.trp(&gnb, &it.t_rpinformation));
         trps.filter(|trp| {
             let is_own = is_cell_of(&gnb, trp.cell);
@@ -102,6 +106,24 @@ impl Shared {
         let position = configured.or(position).filter(GeoPoint::is_valid)?;
         Some(Trp { gnb: gnb.clone(), id: information.t_rp_id, pci: pci?, cell: cell?, position })
     }
+}
+
+/// The first TRPs of a gNB's list.
+fn limited<T>(gnb: &GlobalRanNodeId, mut list: Vec<T>) -> Vec<T> {
+    if list.len() > MAX_TRPS {
+        metrics::rejected("nrppa_too_many_trps");
+        if let Some(suppressed) = martlet_log_limit::line("nrppa_too_many_trps", gnb) {
+            tracing::warn!(
+                ?gnb,
+                trps = list.len(),
+                used = MAX_TRPS,
+                suppressed,
+                "TRPs ignored: the gNB reports too many"
+            );
+        }
+        list.truncate(MAX_TRPS);
+    }
+    list
 }
 
 /// Whether a cell belongs to a gNB: the gNB's identity is the first bits of the identities of its
@@ -143,6 +165,13 @@ fn decode_position(position: &NgRanAccessPointPosition) -> GeoPoint {
 mod tests {
     use super::*;
     use martlet_sbi_api::common::{GNbId, PlmnId};
+
+    #[test]
+    fn attack_a_gnb_reports_many_trps() {
+        let gnb = GlobalRanNodeId::new(PlmnId::new("001", "01").unwrap());
+        assert_eq!(limited(&gnb, (0..65_535_i64).collect()), (0..1024).collect::<Vec<i64>>());
+        assert_eq!(limited(&gnb, vec![7]), [7]);
+    }
 
     #[test]
     fn attack_a_gnb_reports_a_trp_at_the_cell_of_another() {

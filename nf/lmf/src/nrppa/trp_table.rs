@@ -1,7 +1,7 @@
 //! The positions of the gNBs' transmission and reception points.
 use martlet_lcs_position::GeoPoint;
 use martlet_sbi_api::common::{GlobalRanNodeId, NfInstanceId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -81,13 +81,10 @@ impl TrpTable {
 
     /// The known TRPs. A gNB may have several AMFs.
     pub(crate) fn all(&self) -> Vec<Trp> {
-        let mut all: Vec<Trp> = Vec::new();
-        for trp in self.known().values().flat_map(|known| known.trps.iter()) {
-            if !all.iter().any(|it| (&it.gnb, it.id) == (&trp.gnb, trp.id)) {
-                all.push(trp.clone());
-            }
-        }
-        all
+        let known = self.known();
+        let mut seen = HashSet::new();
+        let trps = known.values().flat_map(|known| known.trps.iter());
+        trps.filter(|trp| seen.insert((&trp.gnb, trp.id))).cloned().collect()
     }
 
     /// The number of known TRPs.
@@ -116,6 +113,23 @@ mod tests {
         assert!(table.valid(now, &amf('2')).is_none() && table.valid(now, &None).is_none());
         table.insert(now + RETENTION, amf('2'), Arc::from([]));
         assert_eq!(table.known().len(), 1);
+    }
+
+    #[test]
+    fn a_trp_that_several_amfs_know_counts_once() {
+        let amf = |digit: char| -> Amf {
+            let id = format!("6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f7{digit}");
+            Some(id.parse().unwrap())
+        };
+        let position = GeoPoint { lat: 1.0, lon: 2.0 };
+        let gnb = GlobalRanNodeId::new(PlmnId::new("001", "01").unwrap());
+        let trp = |id| Trp { gnb: gnb.clone(), id, pci: 7, cell: 256, position };
+        let (table, now) = (TrpTable::default(), Instant::now());
+        table.insert(now, amf('1'), Arc::from([trp(1), trp(2)]));
+        table.insert(now, amf('2'), Arc::from([trp(2), trp(3)]));
+        let mut ids: Vec<i64> = table.all().into_iter().map(|trp| trp.id).collect();
+        ids.sort_unstable();
+        assert_eq!((ids, table.count()), (vec![1, 2, 3], 3));
     }
 
     #[test]
