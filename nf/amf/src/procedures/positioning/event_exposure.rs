@@ -23,7 +23,7 @@ use martlet_sbi_api::common::{
 use martlet_sbi_api::namf_event_exposure::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// Areas of interest of one UE at a gNB (TS 38.413, 9.3.1.66).
@@ -44,6 +44,14 @@ pub(crate) struct EventSubscription {
     areas: Vec<PresenceInfo>,
     /// Remaining reports.
     left: AtomicU64,
+    /// None: it does not expire.
+    expires: Option<Instant>,
+}
+
+impl EventSubscription {
+    fn is_valid(&self, now: Instant) -> bool {
+        self.expires.is_none_or(|at| now < at)
+    }
 }
 
 /// All event subscriptions.
@@ -66,8 +74,10 @@ impl EventSubscriptions {
         self.list.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn of(&self, supi: &Supi) -> Vec<Arc<EventSubscription>> {
-        self.list().1.iter().filter(|subscription| subscription.supi == *supi).cloned().collect()
+    /// The valid subscriptions to events of a UE.
+    fn of(&self, supi: &Supi, now: Instant) -> Vec<Arc<EventSubscription>> {
+        let list = self.list();
+        list.1.iter().filter(|it| it.supi == *supi && it.is_valid(now)).cloned().collect()
     }
 
     fn is_empty(&self) -> bool {
@@ -133,7 +143,19 @@ impl Amf {
             Problem::new(403, "UE_NOT_SERVED_BY_AMF")
                 .detail(format!("the AMF does not serve {supi}"))
         })?;
+        let (now, options) = (Instant::now(), asked.options.as_ref());
+        let lifetime = options.and_then(|options| options.expiry.as_ref()).map(DateTime::remaining);
+        if lifetime.is_some_and(|lifetime| lifetime.is_zero()) {
+            return Err(Problem::new(400, "OPTIONAL_IE_INCORRECT")
+                .detail("options.expiry has passed: name a later time"));
+        }
+        let expires = lifetime.and_then(|lifetime| now.checked_add(lifetime));
         let mut list = self.event_subscriptions.list();
+        list.1.retain(|it| it.is_valid(now));
+        if list.1.len() + events.len() > self.config.limits.max_ues {
+            // Those of UEs that have left are of no use to anybody.
+            list.1.retain(|it| self.tables.by_supi(&it.supi).is_some());
+        }
         if list.1.len() + events.len() > self.config.limits.max_ues {
             return Err(Problem::new(503, "NF_CONGESTION")
                 .detail("too many subscriptions; raise amf.limits.max_ues"));
@@ -154,6 +176,7 @@ impl Amf {
                 event,
                 areas,
                 left: AtomicU64::new(left.map_or(u64::MAX, u64::from)),
+                expires,
             }));
         }
         drop(list);
@@ -193,7 +216,7 @@ pub(crate) fn is_due(ue: &Ue) -> bool {
 /// Updates the location reporting at the UE's gNB and sends due reports.
 pub(crate) async fn check(ue: &mut Ue) {
     let Some(supi) = ue.identity.supi.clone().filter(|_| ue.is_registered()) else { return };
-    let subscriptions = ue.amf.event_subscriptions.of(&supi);
+    let subscriptions = ue.amf.event_subscriptions.of(&supi, Instant::now());
     update_gnb(ue, &subscriptions).await;
     ue.last_reports.retain(|id, _| subscriptions.iter().any(|it| it.id == *id));
     let gnb = ue.connection.as_ref().map(|connection| connection.gnb.clone());
@@ -342,7 +365,8 @@ fn wanted(subscriptions: &[Arc<EventSubscription>]) -> Reporting {
 
 /// The location reporting for HANDOVER REQUEST (TS 38.413, 9.2.3.4).
 pub(crate) fn of_handover(ue: &Ue) -> Option<(Reporting, LocationReportingRequestType)> {
-    let wanted = wanted(&ue.amf.event_subscriptions.of(ue.identity.supi.as_ref()?));
+    let supi = ue.identity.supi.as_ref()?;
+    let wanted = wanted(&ue.amf.event_subscriptions.of(supi, Instant::now()));
     request(&wanted).map(|asked| (wanted, asked))
 }
 
@@ -424,6 +448,28 @@ mod tests {
         let mut event = AmfEvent::new(AmfEventType::PresenceInAoiReport);
         event.area_list = Some(vec![AmfEventArea { presence_info: Some(area) }]);
         event
+    }
+
+    #[test]
+    fn an_expired_subscription_has_no_reports() {
+        let (all, now) = (EventSubscriptions::default(), Instant::now());
+        let supi: Supi = "imsi-001010000000001".parse().unwrap();
+        let second = Duration::from_secs(1);
+        for (id, expires) in [(1, None), (2, Some(now + 10 * second))] {
+            all.list().1.push(Arc::new(EventSubscription {
+                id: (id, 0),
+                supi: supi.clone(),
+                uri: "http://127.0.0.78:7777/events".into(),
+                correlation: "one".into(),
+                event: AmfEvent::new(AmfEventType::LocationReport),
+                areas: Vec::new(),
+                left: AtomicU64::new(u64::MAX),
+                expires,
+            }));
+        }
+        let ids = |now| all.of(&supi, now).iter().map(|it| it.id.0).collect::<Vec<_>>();
+        assert_eq!(ids(now + 9 * second), [1, 2]);
+        assert_eq!(ids(now + 10 * second), [1]);
     }
 
     #[test]
