@@ -51,17 +51,23 @@ impl PointWithUncertaintyEllipse {
     }
 
     /// Decodes it, with the coordinates in the middle of their steps, and the axes for
-    /// [`Estimate::CONFIDENCE`].
+    /// [`Estimate::CONFIDENCE`]. Axes in the wrong order are exchanged, so that the semi-major axis
+    /// is the uncertainty.
     pub fn estimate(&self) -> Estimate {
         let factor = factor_from_confidence(self.confidence);
         let lat = (f64::from(self.latitude) + 0.5) * 90.0 / LATITUDES;
         let lon = (f64::from(self.longitude) + 0.5) * 360.0 / LONGITUDES;
+        let orientation = f64::from(self.orientation.min(179));
+        let (major, minor, orientation) = match self.semi_major >= self.semi_minor {
+            true => (self.semi_major, self.semi_minor, orientation),
+            false => (self.semi_minor, self.semi_major, (orientation + 90.0).rem_euclid(180.0)),
+        };
         Estimate {
             point: GeoPoint { lat: if self.south { -lat } else { lat }, lon },
             ellipse: Ellipse {
-                semi_major: factor * metres_of_uncertainty(self.semi_major),
-                semi_minor: factor * metres_of_uncertainty(self.semi_minor),
-                orientation: f64::from(self.orientation.min(179)),
+                semi_major: factor * metres_of_uncertainty(major),
+                semi_minor: factor * metres_of_uncertainty(minor),
+                orientation,
             },
         }
     }
@@ -96,6 +102,20 @@ mod tests {
             (uncertainty_code(1e12), uncertainty_code(metres_of_uncertainty(77))),
             (127, 77)
         );
+    }
+
+    #[test]
+    fn attack_a_ue_reports_its_uncertainty_as_the_minor_axis() {
+        let ellipse = Ellipse { semi_major: 200.0, semi_minor: 10.0, orientation: 120.0 };
+        let estimate = Estimate { point: GeoPoint { lat: 54.0, lon: 12.0 }, ellipse };
+        let coded = PointWithUncertaintyEllipse::of(&estimate);
+        let exchanged = PointWithUncertaintyEllipse {
+            semi_major: coded.semi_minor,
+            semi_minor: coded.semi_major,
+            orientation: 30,
+            ..coded
+        };
+        assert_eq!(exchanged.estimate(), coded.estimate());
     }
 
     #[test]
