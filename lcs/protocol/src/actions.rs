@@ -122,6 +122,9 @@ pub enum DisconnectReason {
     /// The UE sent a malformed or unexpected message.
     #[error("malformed or unexpected message from the UE")]
     MalformedMessage,
+    /// The LMF has as many connections as it may have.
+    #[error("the limit of connections is reached")]
+    LimitReached,
     /// The LMF released it, or the UE requested the release.
     #[error("the connection was released")]
     Released,

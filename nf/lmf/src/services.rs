@@ -80,7 +80,8 @@ impl LmfLocation for Lmf {
             _ => {
                 let shared = self.shared.clone();
                 martlet_nf::spawn(async move {
-                    if let Err(problem) = user_plane_connection::establish(&shared, &ue).await {
+                    if let Err(problem) = user_plane_connection::establish(&shared, &ue, true).await
+                    {
                         tracing::info!(
                             supi = %ue,
                             %problem,

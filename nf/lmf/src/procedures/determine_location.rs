@@ -94,7 +94,7 @@ async fn session(
         && capabilities.contains(&UeUpPositioningCapabilities::LcsUpp);
     let lpp = input.ue_lcs_cap.as_ref().and_then(|it| it.lpp_support).unwrap_or(true);
     if user_plane {
-        let establish = user_plane_connection::establish(shared, ue);
+        let establish = user_plane_connection::establish(shared, ue, false);
         let established = match until {
             Some(until) => {
                 let established = tokio::time::timeout_at(until.into(), establish).await;

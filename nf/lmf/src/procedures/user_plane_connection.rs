@@ -7,14 +7,15 @@ use martlet_sbi_api::namf_communication::N1MessageClass;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// LCS-UP connection establishment (TS 23.273, 6.18.1). Returns at once if there is a connection.
-pub(crate) async fn establish(shared: &Shared, ue: &Supi) -> Result<(), Problem> {
+/// LCS-UP connection establishment (TS 23.273, 6.18.1), requested by the LMF or by the UE. Returns
+/// at once if there is a connection.
+pub(crate) async fn establish(shared: &Shared, ue: &Supi, by_ue: bool) -> Result<(), Problem> {
     if shared.channel_of(ue).await?.is_some() {
         return Ok(());
     }
     shared.subscribe(ue, N1MessageClass::UppCmi).await?;
     let (answer, answered) = oneshot::channel();
-    shared.send_command(Command::Connect { ue: ue.clone(), answer }).await?;
+    shared.send_command(Command::Connect { ue: ue.clone(), by_ue, answer }).await?;
     let limit = Duration::from_millis(shared.config.connect_timeout_ms.into());
     match tokio::time::timeout(limit, answered).await {
         Ok(Ok(Ok(()))) => Ok(()),

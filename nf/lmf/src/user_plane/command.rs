@@ -10,8 +10,9 @@ pub(crate) type Supi = Arc<str>;
 
 /// An input of the task.
 pub(crate) enum Command {
-    /// Establish a UE's connection. Answered when it is established or has failed.
-    Connect { ue: Supi, answer: oneshot::Sender<Result<(), DisconnectReason>> },
+    /// Establish a UE's connection. Answered when it is established or has failed. If `by_ue`, the
+    /// UE requested it, and is rejected if there is no room for it.
+    Connect { ue: Supi, by_ue: bool, answer: oneshot::Sender<Result<(), DisconnectReason>> },
     /// Release a UE's connection.
     Release { ue: Supi },
     /// Modify a UE's connection, since another AMF serves the UE.

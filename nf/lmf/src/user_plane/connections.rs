@@ -13,11 +13,13 @@ use martlet_sbi_api::namf_communication::N1MessageClass;
 use rand::Rng;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// Bytes of a binding identity: 128 random bits cannot be guessed.
 const BINDING_IDENTITY: usize = 16;
+/// Back-off time of a UE whose request is rejected since the limit of connections is reached.
+const BACK_OFF: Duration = Duration::from_secs(60);
 
 pub(crate) struct Connections {
     shared: Arc<Shared>,
@@ -64,7 +66,7 @@ impl Connections {
     fn handle(&mut self, command: Command) {
         let now = Instant::now();
         match command {
-            Command::Connect { ue, answer } => self.connect(now, ue, answer),
+            Command::Connect { ue, by_ue, answer } => self.connect(now, ue, by_ue, answer),
             Command::Release { ue } => {
                 self.lmf.release(now, &ue, None);
                 self.complete(&ue, Err(DisconnectReason::Released));
@@ -110,6 +112,7 @@ impl Connections {
         &mut self,
         now: Instant,
         ue: Supi,
+        by_ue: bool,
         answer: oneshot::Sender<Result<(), DisconnectReason>>,
     ) {
         if self.lmf.is_established(&ue) {
@@ -123,7 +126,10 @@ impl Connections {
             Ok(_) => self.waiting.entry(ue).or_default().push(answer),
             Err(_) => {
                 metrics::rejected("too_many_connections");
-                let _ = answer.send(Err(DisconnectReason::NoAnswer));
+                if by_ue {
+                    self.lmf.reject(ue, Some(BACK_OFF));
+                }
+                let _ = answer.send(Err(DisconnectReason::LimitReached));
             }
         }
     }
@@ -199,7 +205,7 @@ impl Connections {
                     DisconnectReason::Released | DisconnectReason::ChannelClosed => {
                         let waiting = self.waiting.remove(&ue).unwrap_or_default();
                         for answer in waiting.into_iter().filter(|it| !it.is_closed()) {
-                            self.connect(Instant::now(), ue.clone(), answer);
+                            self.connect(Instant::now(), ue.clone(), false, answer);
                         }
                     }
                     _ => self.complete(&ue, Err(reason)),
@@ -208,9 +214,9 @@ impl Connections {
             LmfEvent::Requested => {
                 let shared = self.shared.clone();
                 // The procedure answers with ESTABLISHMENT COMMAND.
-                martlet_nf::spawn(
-                    async move { user_plane_connection::establish(&shared, &ue).await },
-                );
+                martlet_nf::spawn(async move {
+                    user_plane_connection::establish(&shared, &ue, true).await
+                });
             }
             LmfEvent::Uplink(payload) => {
                 let key = (ue, payload.session.clone());

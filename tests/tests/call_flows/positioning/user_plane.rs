@@ -4,6 +4,9 @@ use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_lcs_channel::Identity;
 use martlet_lcs_protocol::UeState;
+use martlet_lcsupp::upp_cm::UppCm;
+use martlet_ran::UeEvent;
+use martlet_ran::ue::{Event, PositioningKind};
 use martlet_tests::in_namespace;
 use std::time::Duration;
 
@@ -54,6 +57,40 @@ fn ue_requests_the_user_plane_connection() {
         );
         testbed.core.sbi_record.check_members()?;
         testbed.core.sbi_record.check(&["nlmf-loc UpConfig"]).await
+    });
+}
+
+#[test]
+fn request_for_a_user_plane_connection_above_the_limit_is_rejected() {
+    in_namespace(|| async {
+        let testbed =
+            Testbed::start(Sbi::Local, |config| config.lmf.user_plane.max_connections = 1).await?;
+        let (_first, first) = testbed.ue(1, place(10.0, 20.0), true, true).await?;
+        first.request().await;
+        ensure!(first.wait_for(UeState::Established, LIMIT).await, "{:?}", first.state());
+        let (second, positioning) = testbed.ue(2, place(10.0, 20.0), true, true).await?;
+        let mut events = second.subscribe().await?;
+        positioning.request().await;
+        let answer = async {
+            loop {
+                if let UeEvent::Nas(Event::Positioning { kind, message, .. }) =
+                    events.recv().await?
+                    && kind == PositioningKind::UppCmi
+                {
+                    return anyhow::Ok(UppCm::decode(&message)?);
+                }
+            }
+        };
+        // Without it, the UE would repeat its request every 10 s.
+        let answer = tokio::time::timeout(LIMIT, answer).await.context("no answer")??;
+        let UppCm::EstablishmentReject(Some(back_off)) = answer else {
+            anyhow::bail!("{answer:?} is no reject with a back-off timer");
+        };
+        ensure!(back_off.duration() == Some(Duration::from_secs(60)), "{back_off:?}");
+        ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "{:?}", positioning.state());
+        // It is located over NAS.
+        testbed.locate(2).await?;
+        Ok(())
     });
 }
 
