@@ -2,7 +2,9 @@
 use super::session::Session;
 use crate::deadline::Deadline;
 use martlet_lpp::{
-    AbortR9IEs, Body, CommonIEsAbort, CommonIEsAbortAbortCause, LppMessage, QoS, ResponseTime,
+    AGnssError, AGnssProvideAssistanceData, AbortR9IEs, Body, CommonIEsAbort,
+    CommonIEsAbortAbortCause, GnssLocationServerErrorCauses, GnssLocationServerErrorCausesCause,
+    LppMessage, LppMessageBody, LppMessageBodyC1, ProvideAssistanceDataR9IEs, QoS, ResponseTime,
     Transaction, decode, encode,
 };
 use martlet_sbi::Problem;
@@ -109,6 +111,12 @@ impl Transactions {
             if let Some(acknowledgement) = message.acknowledge() {
                 self.acknowledge(&acknowledgement).await;
             }
+            // A UE may wait for its assistance data before it measures.
+            if let Some(refusal) = without_assistance_data(&message)
+                && let Err(problem) = self.transmit(&refusal).await
+            {
+                tracing::info!(supi = %self.session.ue(), %problem, "LPP response not sent");
+            }
             if let Some(answer) = answer_to(transaction, message) {
                 return answer;
             }
@@ -137,6 +145,29 @@ fn abort(transaction: Transaction) -> LppMessage {
     let cause = CommonIEsAbort { abort_cause: CommonIEsAbortAbortCause::NetworkAbort };
     let abort = AbortR9IEs { common_ies_abort: Some(cause), ..Default::default() };
     LppMessage::new(transaction, true, Body::Abort(abort.into()))
+}
+
+/// The answer to a UE's request for assistance data, of which this LMF has none on request (TS
+/// 37.355, 5.2.3). None if the message is no such request.
+fn without_assistance_data(message: &LppMessage) -> Option<LppMessage> {
+    let transaction = Transaction::of(message)?;
+    let requested = match &message.lpp_message_body {
+        Some(LppMessageBody::C1(LppMessageBodyC1::RequestAssistanceData(_))) => message.clone(),
+        _ => return None,
+    };
+    let Body::RequestAssistanceData(requested) = Body::of(requested)? else { return None };
+    let cause = GnssLocationServerErrorCausesCause::UndeliveredAssistanceDataIsNotSupportedByServer;
+    let gnss = AGnssProvideAssistanceData {
+        gnss_error: Some(AGnssError::LocationServerErrorCauses(GnssLocationServerErrorCauses {
+            cause,
+        })),
+        ..Default::default()
+    };
+    let provided = ProvideAssistanceDataR9IEs {
+        a_gnss_provide_assistance_data: requested.a_gnss_request_assistance_data.map(|_| gnss),
+        ..Default::default()
+    };
+    Some(LppMessage::new(transaction, true, Body::ProvideAssistanceData(provided.into())))
 }
 
 /// The answer to the request of this transaction; None if the message is none.
@@ -185,6 +216,33 @@ mod tests {
         // As tshark dissects it: transaction 0 of the server, its end, networkAbort.
         let bytes = encode(&abort(Transaction::ByServer(0))).unwrap();
         assert_eq!(bytes, [0x90, 0x01, 0x30, 0x58]);
+    }
+
+    #[test]
+    fn a_request_for_assistance_data_is_answered_without_any() {
+        use martlet_lpp::{AGnssRequestAssistanceData, RequestAssistanceDataR9IEs};
+
+        let by_ue = Transaction::ByTarget(5);
+        let request = |gnss: bool| {
+            let request = RequestAssistanceDataR9IEs {
+                a_gnss_request_assistance_data: gnss.then(AGnssRequestAssistanceData::default),
+                ..Default::default()
+            };
+            LppMessage::new(by_ue, false, Body::RequestAssistanceData(request.into()))
+        };
+        for gnss in [true, false] {
+            let answer = without_assistance_data(&request(gnss)).unwrap();
+            let answer = decode(&encode(&answer).unwrap()).unwrap();
+            assert_eq!((Transaction::of(&answer), answer.end_transaction), (Some(by_ue), true));
+            let Some(Body::ProvideAssistanceData(provided)) = Body::of(answer) else {
+                panic!("no ProvideAssistanceData")
+            };
+            let error = provided.a_gnss_provide_assistance_data.map(|it| it.gnss_error.is_some());
+            assert_eq!(error, gnss.then_some(true));
+        }
+        // It does not end the LMF's own request, and other messages have no such answer.
+        assert_eq!(answer_to(Transaction::ByServer(5), request(true)).map(|it| it.is_ok()), None);
+        assert_eq!(without_assistance_data(&abort(by_ue)), None);
     }
 
     #[test]
