@@ -232,6 +232,12 @@ impl LmfConfig {
             if cell.pci > 1007 {
                 findings.push(Finding::new(at("pci"), "a physical cell identity is 0 to 1007"));
             }
+            if !(0.0..=1_000_000.0).contains(&cell.radius_m) {
+                findings.push(Finding::new(
+                    at("radius_m"),
+                    "the radius of a cell is 0 to 1,000,000 metres: write 1000",
+                ));
+            }
             if !cell.position.is_valid() {
                 findings.push(Finding::new(
                     at("lat"),
@@ -239,12 +245,55 @@ impl LmfConfig {
                 ));
             }
         }
-        if self.path_loss.exponent.is_nan() || self.path_loss.exponent < 1.0 {
+        let model = &self.path_loss;
+        if !(1.0..=10.0).contains(&model.exponent) {
             findings.push(Finding::new(
                 "path_loss.exponent",
                 "the path loss exponent is 2 in free space: write 2 to 4",
             ));
         }
+        if !(-200.0..=100.0).contains(&model.at_one_metre_dbm) {
+            findings.push(Finding::new(
+                "path_loss.at_one_metre_dbm",
+                "the power at one metre is -200 to 100 dBm: write -43",
+            ));
+        }
+        if !(0.0..=100.0).contains(&model.deviation_db) {
+            findings.push(Finding::new(
+                "path_loss.deviation_db",
+                "the standard deviation is 0 to 100 dB: write 2",
+            ));
+        }
         findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_give_no_position_are_found() {
+        let found = |change: fn(&mut LmfConfig)| {
+            let position = GeoPoint { lat: 54.0, lon: 12.0 };
+            let nr_cell_id = "000000010".into();
+            let mut config = LmfConfig {
+                cells: vec![CellConfig { nr_cell_id, pci: 1, position, radius_m: 500.0 }],
+                ..Default::default()
+            };
+            change(&mut config);
+            config.check().len()
+        };
+        assert_eq!(found(|_| {}), 0);
+        for change in [
+            |config: &mut LmfConfig| config.cells[0].radius_m = -1.0,
+            |config: &mut LmfConfig| config.cells[0].radius_m = f64::NAN,
+            |config: &mut LmfConfig| config.cells[0].radius_m = f64::INFINITY,
+            |config: &mut LmfConfig| config.path_loss.exponent = f64::INFINITY,
+            |config: &mut LmfConfig| config.path_loss.at_one_metre_dbm = f64::NAN,
+            |config: &mut LmfConfig| config.path_loss.deviation_db = -2.0,
+        ] {
+            assert_eq!(found(change), 1);
+        }
     }
 }
