@@ -3,7 +3,7 @@ use crate::common::{Ncgi, NfInstanceId, Pei, RatType, Supi, UserLocation};
 use crate::macros::open_enum;
 use crate::nlmf_location::{
     AccuracyFulfilmentIndicator, ExternalClientType, GeographicArea, GnssPositioningMethodAndUsage,
-    LocationData, LocationQoS, PositioningMethodAndUsage,
+    LocationData, LocationQoS, PositioningMethodAndUsage, SupportedGadShapes,
 };
 use martlet_sbi::{Compact, json_payload, service};
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,12 @@ pub struct RequestPosInfo {
     /// Requested quality
     #[serde(rename = "lcsQoS")]
     pub lcs_qos: Option<LocationQoS>,
+    /// A shape that is understood
+    #[serde(rename = "lcsSupportedGADShapes")]
+    pub lcs_supported_gad_shapes: Option<SupportedGadShapes>,
+    /// Other shapes that are understood
+    #[serde(rename = "additionalLcsSuppGADShapes")]
+    pub additional_lcs_supp_gad_shapes: Option<Vec<SupportedGadShapes>>,
     /// The equipment
     pub pei: Option<Pei>,
     /// Privacy of the UE, by the GMLC
@@ -110,6 +116,8 @@ impl RequestPosInfo {
             lcs_location,
             supi: None,
             lcs_qos: None,
+            lcs_supported_gad_shapes: None,
+            additional_lcs_supp_gad_shapes: None,
             pei: None,
             ue_privacy_requirements: None,
             max_resp_time: None,

@@ -79,10 +79,14 @@ impl AmfLocation for Amf {
             return Err(Problem::new(403, "DETACHED_USER")
                 .detail(format!("{ue_context_id} is not registered")));
         };
+        let shapes = body.lcs_supported_gad_shapes.into_iter();
+        let shapes: Vec<_> =
+            shapes.chain(body.additional_lcs_supp_gad_shapes.into_iter().flatten()).collect();
         let input = InputData {
             external_client_type: Some(body.lcs_client_type),
             amf_id: Some(self.instance_id.clone()),
             location_qos: body.lcs_qos,
+            supported_gad_shapes: (!shapes.is_empty()).then_some(shapes),
             ncgi: ue.cell.map(Location::ncgi),
             ue_lcs_cap: Some(UeLcsCapability {
                 lpp_support: Some(ue.lpp),

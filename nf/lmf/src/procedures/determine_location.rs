@@ -398,7 +398,8 @@ fn location_data(
         semi_minor: estimate.ellipse.semi_minor,
         orientation_major: estimate.ellipse.orientation.round().rem_euclid(180.0) as u8,
     };
-    let mut data = LocationData::new(GeographicArea::ellipse(point, ellipse, Estimate::CONFIDENCE));
+    let area = GeographicArea::ellipse(point, ellipse, Estimate::CONFIDENCE);
+    let mut data = LocationData::new(area.in_one_of(input.supported_gad_shapes.as_deref()));
     data.ncgi = input.ncgi.clone();
     let wanted = input.location_qos.as_ref().and_then(|qos| qos.h_accuracy);
     data.accuracy_fulfilment_indicator =

@@ -60,6 +60,32 @@ pub struct GeographicArea {
 }
 
 impl GeographicArea {
+    /// This ellipse in a shape that the consumer understands: as it is if that is possible or the
+    /// consumer names no shape that has a point, else as the circle around it, or as its point.
+    pub fn in_one_of(self, supported: Option<&[SupportedGadShapes]>) -> Self {
+        let Some(supported) = supported else { return self };
+        if supported.contains(&self.shape) {
+            return self;
+        }
+        let radius = self.uncertainty_ellipse.map(|ellipse| ellipse.semi_major);
+        let plain = |shape: SupportedGadShapes, uncertainty: Option<f64>| GeographicArea {
+            shape,
+            point: self.point,
+            uncertainty,
+            uncertainty_ellipse: None,
+            confidence: None,
+            altitude: None,
+            uncertainty_altitude: None,
+        };
+        if radius.is_some() && supported.contains(&SupportedGadShapes::PointUncertaintyCircle) {
+            return plain(SupportedGadShapes::PointUncertaintyCircle, radius);
+        }
+        match supported.contains(&SupportedGadShapes::Point) {
+            true => plain(SupportedGadShapes::Point, None),
+            false => self,
+        }
+    }
+
     /// An ellipse around a point.
     pub fn ellipse(
         point: GeographicalCoordinates,
@@ -75,5 +101,30 @@ impl GeographicArea {
             altitude: None,
             uncertainty_altitude: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SupportedGadShapes::*;
+    use super::*;
+
+    #[test]
+    fn position_has_a_shape_that_the_consumer_understands() {
+        let point = GeographicalCoordinates { lon: 12.1, lat: 54.1 };
+        let axes = UncertaintyEllipse { semi_major: 50.0, semi_minor: 20.0, orientation_major: 30 };
+        let ellipse = GeographicArea::ellipse(point, axes, 95);
+        let shape = |supported: Option<&[SupportedGadShapes]>| {
+            let area = ellipse.clone().in_one_of(supported);
+            assert_eq!(area.point, Some(point));
+            (area.shape, area.uncertainty, area.uncertainty_ellipse.is_some())
+        };
+        let same = (PointUncertaintyEllipse, None, true);
+        assert_eq!(shape(None), same);
+        assert_eq!(shape(Some(&[Point, PointUncertaintyEllipse])), same);
+        let circle = (PointUncertaintyCircle, Some(50.0), false);
+        assert_eq!(shape(Some(&[Point, PointUncertaintyCircle])), circle);
+        assert_eq!(shape(Some(&[Polygon, Point])), (Point, None, false));
+        assert_eq!(shape(Some(&[Polygon])), same);
     }
 }
