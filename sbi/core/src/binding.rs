@@ -110,6 +110,9 @@ impl Transport for Bindings {
     ) -> BoxFuture<'a, Result<Response, Problem>> {
         if let Some(local) = &self.local {
             match local.find(&to.authority) {
+                Producer::Serving(_) | Producer::Restarting if request.is_misdirected() => {
+                    return Box::pin(async move { Err(Problem::misdirected(request.path())) });
+                }
                 Producer::Serving(router) => {
                     return Box::pin(async move { Ok(router.handle(request).await) });
                 }

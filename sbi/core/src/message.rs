@@ -19,6 +19,9 @@ pub mod headers {
     pub const TARGET_API_ROOT: &str = "3gpp-sbi-target-apiroot";
 }
 
+/// How the API names of notifications end.
+const CALLBACK: &str = "-callback";
+
 /// A request.
 #[derive(Debug)]
 pub struct Request {
@@ -44,6 +47,20 @@ impl Request {
     /// The query without its `?`.
     pub fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
+    }
+    /// Whether it is a notification to the path of a service, such as that of an SM context. A
+    /// consumer chooses its callback URI. Within a machine, where a request has no token and no
+    /// certificate, it would otherwise have a service requested in the name of the sender.
+    pub fn is_misdirected(&self) -> bool {
+        if !self.operation.is_some_and(|operation| operation.api.ends_with(CALLBACK)) {
+            return false;
+        }
+        let mut segments = self.path().split('/').skip(1);
+        let (api, version) = (segments.next().unwrap_or_default(), segments.next());
+        let is_version = version
+            .and_then(|version| version.strip_prefix('v'))
+            .is_some_and(|n| n.bytes().next().is_some_and(|digit| digit.is_ascii_digit()));
+        api.starts_with('n') && !api.ends_with(CALLBACK) && is_version
     }
     /// A copy, for another producer. `None` if the body cannot be encoded.
     pub fn copy(&self) -> Option<Request> {

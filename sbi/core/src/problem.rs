@@ -115,6 +115,13 @@ impl Problem {
         self
     }
 
+    /// 403 for a notification that [is misdirected](crate::Request::is_misdirected).
+    pub fn misdirected(path: &str) -> Self {
+        Problem::new(403, "REQUEST_NOT_ALLOWED").detail(format!(
+            "{path} is the path of a service: notifications go to one of the consumer's own"
+        ))
+    }
+
     /// Sets a body that replaces the plain details.
     pub fn with_body(mut self, body: Body) -> Self {
         self.body = Some(body);

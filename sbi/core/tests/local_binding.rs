@@ -35,10 +35,18 @@ service! {
     }
 }
 
+service! {
+    /// Notifications.
+    pub Notes / NotesClient / NOTES = "nnotes-callback" / "v1" {
+        /// Notifies the consumer.
+        callback note "Note": POST "/note/{who}", path(who), body(Thing), returns(()), errors[];
+    }
+}
+
 #[derive(Default)]
 struct Shelf(Mutex<Vec<String>>);
 impl Shelf {
-    fn note(&self, text: String) {
+    fn write(&self, text: String) {
         self.0.lock().unwrap().push(text);
     }
 }
@@ -50,26 +58,37 @@ impl Things for Shelf {
         if body.json.name == "fire" {
             return Err(Problem::new(403, "FORBIDDEN_THING"));
         }
-        self.note(format!("{owner} {:?}", body.find("n1").map(|b| b.len())));
+        self.write(format!("{owner} {:?}", body.find("n1").map(|b| b.len())));
         Ok(Created { location: format!("/nthings/v1/things/{owner}/1"), body: body.json })
     }
     async fn remove(&self, owner: &str, name: &str) -> Result<(), Problem> {
-        self.note(format!("removed {owner} {name}"));
+        self.write(format!("removed {owner} {name}"));
         Ok(())
     }
     async fn hang(&self) -> Result<(), Problem> {
         std::future::pending().await
     }
     async fn notify(&self, who: &str, body: Thing) -> Result<(), Problem> {
-        self.note(format!("notified {who} {}", body.name));
+        self.write(format!("notified {who} {}", body.name));
         Ok(())
     }
+}
+
+impl Notes for Shelf {
+    async fn note(&self, who: &str, body: Thing) -> Result<(), Problem> {
+        self.write(format!("noted {who} {}", body.name));
+        Ok(())
+    }
+}
+
+fn router(shelf: &Arc<Shelf>) -> Router {
+    Router::new().serve(THINGS.routes(shelf.clone())).serve(NOTES.routes(shelf.clone()))
 }
 
 fn serve() -> (Arc<Shelf>, ThingsClient, Bindings) {
     let shelf = Arc::new(Shelf::default());
     let local = LocalBinding::new();
-    local.add("things:80", Arc::new(Router::new().serve(THINGS.routes(shelf.clone()))));
+    local.add("things:80", Arc::new(router(&shelf)));
     let bindings = Bindings::new().with_local(local);
     let policy = CallPolicy { timeout: Duration::from_secs(2), strict: false };
     let peer = Peer::new(Arc::new(bindings.clone()), ApiRoot::http("things:80"), "AMF", policy);
@@ -92,6 +111,23 @@ async fn handlers_get_their_parameters() {
     let uri = "http://things:80/nthings/v1/note/you";
     client.notify(uri, Thing { name: "x".into() }).await.unwrap();
     assert_eq!(*shelf.0.lock().unwrap(), ["a/b c Some(2)", "removed me x", "notified you x"]);
+}
+
+/// A consumer chooses its callback URI, but not which service is requested in the sender's name.
+#[tokio::test]
+async fn a_notification_reaches_no_other_service_of_this_process() {
+    let (shelf, client, _) = serve();
+    let notes = NotesClient::new(client.peer().clone());
+    let thing = || Thing { name: "x".into() };
+    for path in ["nthings/v1/things/me", "nthings/v1/note/me", "nthings/v1/things/me?a=b"] {
+        let refused = notes.note(&format!("http://things:80/{path}"), thing()).await.unwrap_err();
+        assert_eq!((refused.status(), refused.cause()), (403, "REQUEST_NOT_ALLOWED"), "{path}");
+    }
+    notes.note("http://things:80/nnotes-callback/v1/note/me", thing()).await.unwrap();
+    assert_eq!(*shelf.0.lock().unwrap(), ["noted me x"]);
+    // Consumers of other vendors have paths of their own.
+    let missing = notes.note("http://things:80/nthings/note", thing()).await.unwrap_err();
+    assert_eq!(missing.status(), 404);
 }
 
 #[tokio::test]

@@ -96,13 +96,19 @@ impl FabricBinding {
     async fn exchange(&self, to: &ApiRoot, mut request: Request) -> Result<Response, Problem> {
         let Shared { fabric, config, .. } = &*self.shared;
         if let Some(router) = self.shared.router(&to.authority) {
-            return Ok(router.handle(request).await);
+            return match request.is_misdirected() {
+                true => Err(Problem::misdirected(request.path())),
+                false => Ok(router.handle(request).await),
+            };
         }
         let mut left = config.retries;
         loop {
             let Some(link) = fabric.route(&to.authority).await else {
                 return self.fall_back(to, request).await;
             };
+            if request.is_misdirected() {
+                return Err(Problem::misdirected(request.path()));
+            }
             let permit = self.permit(&link).await;
             let failed = match self.call(&link, to, &mut request)? {
                 Ok(call) => match self.response(&link, call).await {

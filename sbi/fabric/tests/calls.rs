@@ -50,6 +50,21 @@ async fn bodies_statuses_and_causes_are_transferred() {
     }
 }
 
+/// Requests over the fabric have no token. The path of a notification is the consumer's choice.
+#[tokio::test]
+async fn a_notification_reaches_no_service_of_another_process() {
+    let dir = TestDir::new("misdirected");
+    let _manager = dir.manager();
+    let (_binding, _, far, _server) = pair(&dir, &[]).await;
+    let notices = NoticesClient::new(far.peer().clone());
+    let note = || Note { text: "x".into() };
+    let refused = notices.notice("http://far:1/necho/v1/hang-once", note()).await.unwrap_err();
+    assert_eq!((refused.status(), refused.cause()), (403, "REQUEST_NOT_ALLOWED"));
+    // This server has no such consumer, but is asked.
+    let missing = notices.notice("http://far:1/nnotices-callback/v1/notices", note()).await;
+    assert_eq!(missing.unwrap_err().status(), 404);
+}
+
 /// The manager reports the user of a process, as the kernel does.
 #[tokio::test]
 async fn a_guard_refuses_requests_by_the_user_of_the_peer() {

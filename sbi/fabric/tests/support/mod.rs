@@ -50,6 +50,14 @@ service! {
     }
 }
 
+service! {
+    /// Notifications.
+    pub Notices / NoticesClient / NOTICES = "nnotices-callback" / "v1" {
+        /// Notifies the consumer.
+        callback notice "Notice": POST "/notices", path(), body(Note), returns(()), errors[];
+    }
+}
+
 pub struct EchoServer {
     pub fabric: Fabric,
     pub bindings: Bindings,
