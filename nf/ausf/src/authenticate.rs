@@ -15,6 +15,7 @@ use martlet_sbi_api::nudm_ueau::{
 };
 use martlet_security::nas_5gs::{KAusf, XresStar};
 use martlet_security::{Rand, aka};
+use rand::TryRngCore;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -100,12 +101,19 @@ impl Ausf {
 
     /// Stores an authentication context. Returns its identity and its URI.
     fn begin(&self, authentication: Authentication) -> Result<(String, String), Problem> {
-        let Some(id) = self.pending.add(authentication, Instant::now()) else {
+        // Random, since who knows the identity can end the authentication with a wrong response.
+        let mut random = [0; 16];
+        rand::rngs::OsRng.try_fill_bytes(&mut random).map_err(|error| {
+            let detail = format!("the system's random number generator failed: {error}");
+            Problem::system_failure(detail)
+        })?;
+        let id = hex::encode(random);
+        if !self.pending.add(&id, authentication, Instant::now()) {
             let mut problem = Problem::new(503, "NF_CONGESTION")
                 .detail("too many authentications in progress: raise ausf.max_pending");
             problem.retry_after = Some(1);
             return Err(problem);
-        };
+        }
         let location = format!("{}/nausf-auth/v1/ue-authentications/{id}", self.context.api_root());
         Ok((id, location))
     }

@@ -24,7 +24,8 @@ impl Ausf {
         id: &str,
         session: EapSession,
     ) -> Result<EapSession, Problem> {
-        let authentication = self.pending.take(id).ok_or_else(|| unknown(id))?;
+        let authentication = self.pending.take(id, Method::is_eap, Instant::now());
+        let authentication = authentication.ok_or_else(|| unknown(id))?;
         let Authentication {
             method: Method::EapAkaPrime { mut server, resynchronised },
             supi,

@@ -9,6 +9,7 @@ use martlet_sbi_api::nausf_ueauthentication::{
 };
 use martlet_sbi_api::nudm_ueau::AuthType;
 use martlet_security::nas_5gs::ResStar;
+use std::time::Instant;
 
 impl Ausf {
     /// Compares RES* in constant time, reports the result to the UDM and returns K_SEAF on success.
@@ -17,7 +18,8 @@ impl Ausf {
         id: &str,
         data: ConfirmationData,
     ) -> Result<ConfirmationDataResponse, Problem> {
-        let authentication = self.pending.take(id).ok_or_else(|| unknown(id))?;
+        let authentication = self.pending.take(id, Method::is_5g_aka, Instant::now());
+        let authentication = authentication.ok_or_else(|| unknown(id))?;
         let Method::FiveGAka { xres_star, k_seaf } = &authentication.method else {
             return Err(unknown(id));
         };

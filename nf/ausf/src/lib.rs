@@ -21,9 +21,10 @@ use martlet_sbi_api::nausf_ueauthentication::{
 };
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_ueau::UdmUeAuthenticationClient;
-use pending::Pending;
+use pending::{Method, Pending};
 use result_confirmation::ResultConfirmation;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The AUSF.
 pub struct Ausf {
@@ -40,6 +41,12 @@ impl Ausf {
     async fn udm(&self) -> Result<UdmUeAuthenticationClient, Problem> {
         let peer = self.context.discover(NfType::Udm, "nudm-ueau", &Criteria::default()).await?;
         Ok(UdmUeAuthenticationClient::new(peer))
+    }
+
+    /// Ends an authentication in progress by a method.
+    fn remove(&self, id: &str, is_right: fn(&Method) -> bool) -> Result<(), Problem> {
+        let removed = self.pending.take(id, is_right, Instant::now());
+        removed.map(drop).ok_or_else(|| five_g_aka_confirmation::unknown(id))
     }
 }
 
@@ -111,13 +118,10 @@ impl AusfUeAuthentication for Ausf {
     }
 
     async fn delete_eap_authentication_result(&self, auth_ctx_id: &str) -> Result<(), Problem> {
-        self.delete_5g_aka_authentication_result(auth_ctx_id).await
+        self.remove(auth_ctx_id, Method::is_eap)
     }
 
     async fn delete_5g_aka_authentication_result(&self, auth_ctx_id: &str) -> Result<(), Problem> {
-        match self.pending.take(auth_ctx_id) {
-            Some(_) => Ok(()),
-            None => Err(five_g_aka_confirmation::unknown(auth_ctx_id)),
-        }
+        self.remove(auth_ctx_id, Method::is_5g_aka)
     }
 }

@@ -25,6 +25,18 @@ pub enum Method {
     },
 }
 
+impl Method {
+    /// Whether it is 5G-AKA.
+    pub fn is_5g_aka(&self) -> bool {
+        matches!(self, Method::FiveGAka { .. })
+    }
+
+    /// Whether it is EAP-AKA'.
+    pub fn is_eap(&self) -> bool {
+        matches!(self, Method::EapAkaPrime { .. })
+    }
+}
+
 /// The context of one authentication.
 pub struct Authentication {
     /// The method and its state.
@@ -47,7 +59,6 @@ struct Table {
     /// In order of expiry. Those of finished authentications, and those from before an update, mean
     /// nothing; they are removed when there are too many of them.
     ends: VecDeque<(Instant, String)>,
-    last_id: u64,
 }
 
 /// Whether this is the end of an authentication in progress.
@@ -82,19 +93,14 @@ pub struct Pending {
     table: Mutex<Table>,
     max: usize,
     lifetime: Duration,
-    /// Random part of the identities, different after each start of the AUSF.
-    epoch: String,
 }
 
 impl Pending {
     pub fn new(config: &AusfConfig) -> Self {
-        let started =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Pending {
             table: Mutex::default(),
             max: config.max_pending,
             lifetime: Duration::from_secs(config.pending_s.into()),
-            epoch: format!("{:x}", started.as_millis()),
         }
     }
 
@@ -102,17 +108,16 @@ impl Pending {
         self.table.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Adds an authentication and returns its identity; None if the table is full.
-    pub fn add(&self, authentication: Authentication, now: Instant) -> Option<String> {
+    /// Adds an authentication with an identity that no other one has; false if the table is full.
+    #[must_use]
+    pub fn add(&self, id: &str, authentication: Authentication, now: Instant) -> bool {
         let mut table = self.table();
         table.expire(now);
         if table.entries.len() >= self.max {
-            return None;
+            return false;
         }
-        table.last_id += 1;
-        let id = format!("{}-{}", self.epoch, table.last_id);
-        table.put(id.clone(), authentication, now + self.lifetime, self.max);
-        Some(id)
+        table.put(id.to_string(), authentication, now + self.lifetime, self.max);
+        true
     }
 
     /// Stores the next state of an authentication.
@@ -120,9 +125,20 @@ impl Pending {
         self.table().put(id.to_string(), authentication, now + self.lifetime, self.max);
     }
 
-    /// Removes and returns an authentication, so that each challenge is answered once.
-    pub fn take(&self, id: &str) -> Option<Authentication> {
-        self.table().entries.remove(id).map(|entry| entry.authentication)
+    /// Removes and returns an authentication by the right method, so that each challenge is answered
+    /// once, and within its lifetime.
+    pub fn take(
+        &self,
+        id: &str,
+        is_right: impl FnOnce(&Method) -> bool,
+        now: Instant,
+    ) -> Option<Authentication> {
+        let mut table = self.table();
+        table.expire(now);
+        if !is_right(&table.entries.get(id)?.authentication.method) {
+            return None;
+        }
+        table.entries.remove(id).map(|entry| entry.authentication)
     }
 
     /// The number of authentications in progress.
@@ -146,12 +162,31 @@ mod tests {
         }
     }
 
+    fn is_any(_: &Method) -> bool {
+        true
+    }
+
     #[test]
     fn a_challenge_can_be_answered_once() {
         let pending = Pending::new(&AusfConfig::default());
-        let id = pending.add(authentication(), Instant::now()).unwrap();
-        assert!(pending.take(&id).is_some());
-        assert!(pending.take(&id).is_none());
+        let now = Instant::now();
+        assert!(pending.add("a", authentication(), now));
+        assert!(pending.take("a", is_any, now).is_some());
+        assert!(pending.take("a", is_any, now).is_none());
+    }
+
+    #[test]
+    fn a_challenge_is_answered_within_its_lifetime_and_by_its_method() {
+        let config = AusfConfig { pending_s: 10, ..Default::default() };
+        let pending = Pending::new(&config);
+        let start = Instant::now();
+        for (id, after, is_taken) in [("a", 9, true), ("b", 10, false)] {
+            assert!(pending.add(id, authentication(), start));
+            assert!(pending.take(id, Method::is_eap, start).is_none(), "by another method");
+            let now = start + Duration::from_secs(after);
+            assert_eq!(pending.take(id, is_any, now).is_some(), is_taken, "{after}");
+        }
+        assert_eq!(pending.len(), 0);
     }
 
     #[test]
@@ -159,11 +194,12 @@ mod tests {
         let config = AusfConfig { max_pending: 2, pending_s: 10, ..Default::default() };
         let pending = Pending::new(&config);
         let start = Instant::now();
-        let first = pending.add(authentication(), start).unwrap();
-        pending.add(authentication(), start).unwrap();
-        assert!(pending.add(authentication(), start).is_none());
-        assert!(pending.add(authentication(), start + Duration::from_secs(10)).is_some());
-        assert!(pending.take(&first).is_none());
+        let later = start + Duration::from_secs(10);
+        assert!(pending.add("a", authentication(), start));
+        assert!(pending.add("b", authentication(), start));
+        assert!(!pending.add("c", authentication(), start));
+        assert!(pending.add("d", authentication(), later));
+        assert!(pending.take("a", is_any, later).is_none());
         assert_eq!(pending.len(), 1);
     }
 
@@ -173,14 +209,14 @@ mod tests {
         let config = AusfConfig { max_pending: 2, pending_s: 10, ..Default::default() };
         let pending = Pending::new(&config);
         let start = Instant::now();
-        let waiting = pending.add(authentication(), start).unwrap();
+        assert!(pending.add("waiting", authentication(), start));
         for n in 0..100 {
-            let id = pending.add(authentication(), start);
-            let id = id.unwrap_or_else(|| panic!("authentication {n} is refused"));
-            assert!(pending.take(&id).is_some());
+            let id = n.to_string();
+            assert!(pending.add(&id, authentication(), start), "authentication {n} is refused");
+            assert!(pending.take(&id, is_any, start).is_some());
         }
         assert!(pending.table().ends.len() <= 5);
-        assert!(pending.take(&waiting).is_some(), "the oldest one still waits");
+        assert!(pending.take("waiting", is_any, start).is_some(), "the oldest one still waits");
     }
 
     #[test]
@@ -188,14 +224,15 @@ mod tests {
         let config = AusfConfig { max_pending: 2, pending_s: 10, ..Default::default() };
         let pending = Pending::new(&config);
         let start = Instant::now();
-        let id = pending.add(authentication(), start).unwrap();
+        assert!(pending.add("a", authentication(), start));
         let later = start + Duration::from_secs(6);
-        let taken = pending.take(&id).unwrap();
-        pending.update(&id, taken, later);
+        let taken = pending.take("a", is_any, later).unwrap();
+        pending.update("a", taken, later);
         // The first lifetime is over.
-        pending.add(authentication(), start + Duration::from_secs(11)).unwrap();
+        assert!(pending.add("b", authentication(), start + Duration::from_secs(11)));
         assert_eq!(pending.len(), 2);
-        pending.add(authentication(), start + Duration::from_secs(16)).unwrap();
-        assert!(pending.take(&id).is_none());
+        let end = start + Duration::from_secs(16);
+        assert!(pending.add("c", authentication(), end));
+        assert!(pending.take("a", is_any, end).is_none());
     }
 }

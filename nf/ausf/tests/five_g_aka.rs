@@ -119,6 +119,20 @@ async fn complete_authentication_over_http() {
     complete_authentication(Binding::Http).await;
 }
 
+/// Who can derive the identity of an authentication can end it with a wrong response.
+#[tokio::test]
+async fn one_authentication_does_not_show_the_identity_of_the_next() {
+    let network = HomeNetwork::start(Binding::Local).await;
+    let ausf = AusfUeAuthenticationClient::new(network.ausf());
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        let id = request_challenge(&ausf, info(SUPI)).await.unwrap().id;
+        ids.push(u128::from_str_radix(&id, 16).unwrap());
+    }
+    ids.sort_unstable();
+    assert!(ids.windows(2).all(|pair| pair[1] - pair[0] > u64::MAX.into()), "{ids:x?}");
+}
+
 async fn resynchronisation(binding: Binding) {
     let network = HomeNetwork::start(binding).await;
     let ausf = AusfUeAuthenticationClient::new(network.ausf());
