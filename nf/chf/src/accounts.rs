@@ -4,6 +4,10 @@ use crate::key::Key;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+/// Maximum number of rating groups of a session that a record has apart. A session has as many as
+/// its PCC rules have.
+const MAX_GROUPS: usize = 256;
+
 /// A subscriber's account.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Account {
@@ -70,6 +74,14 @@ impl Record {
     /// Granted bytes that are not yet reported as used.
     pub fn reserved(&self) -> u64 {
         self.groups.values().map(|group| group.reserved).fold(0, u64::saturating_add)
+    }
+
+    /// The usage of a rating group. None for a new one at the limit.
+    fn group(&mut self, group: u32) -> Option<&mut Usage> {
+        match self.groups.len() < MAX_GROUPS {
+            true => Some(self.groups.entry(group).or_default()),
+            false => self.groups.get_mut(&group),
+        }
     }
 }
 
@@ -225,22 +237,22 @@ impl Accounts {
     }
 
     /// Records usage since the last report: rating group, bytes from the UE, bytes to the UE. False
-    /// for an unknown session or a repeated report.
+    /// for an unknown session or a repeated report. The first report may have the number 0. Groups
+    /// beyond the limit count in the totals alone.
     pub fn used(&mut self, id: u64, sequence: u32, groups: &[(u32, u64, u64)]) -> bool {
-        let Some(record) =
-            self.records.get_mut(&id).filter(|r| r.ended.is_empty() && r.sequence < sequence)
-        else {
-            return false;
-        };
+        let is_new = |r: &Record| r.sequence < sequence || (r.sequence, r.reports) == (0, 0);
+        let record = self.records.get_mut(&id).filter(|r| r.ended.is_empty() && is_new(r));
+        let Some(record) = record else { return false };
         record.sequence = sequence;
         record.reports += 1;
         let (mut uplink, mut downlink) = (0u64, 0u64);
         for (group, up, down) in groups {
-            let group = record.groups.entry(*group).or_default();
-            (group.uplink, group.downlink) =
-                (group.uplink.saturating_add(*up), group.downlink.saturating_add(*down));
-            // The previous grant is settled: its unused bytes are free again.
-            group.reserved = 0;
+            if let Some(group) = record.group(*group) {
+                (group.uplink, group.downlink) =
+                    (group.uplink.saturating_add(*up), group.downlink.saturating_add(*down));
+                // The previous grant is settled: its unused bytes are free again.
+                group.reserved = 0;
+            }
             (uplink, downlink) = (uplink.saturating_add(*up), downlink.saturating_add(*down));
         }
         record.uplink = record.uplink.saturating_add(uplink);
@@ -254,7 +266,8 @@ impl Accounts {
         true
     }
 
-    /// Grants bytes to a rating group of a session. None if nothing is left.
+    /// Grants bytes to a rating group of a session. None if nothing is left, or the session has too
+    /// many groups.
     pub fn grant(&mut self, id: u64, group: u32) -> Option<Grant> {
         let record = self.records.get_mut(&id)?;
         let supi = record.supi.clone();
@@ -268,7 +281,7 @@ impl Accounts {
         if bytes == 0 {
             return None;
         }
-        self.records.get_mut(&id)?.groups.entry(group).or_default().reserved = bytes;
+        self.records.get_mut(&id)?.group(group)?.reserved = bytes;
         Some(Grant { bytes: Some(bytes), last: bytes == free })
     }
 
@@ -397,6 +410,30 @@ mod tests {
         // The response is lost.
         assert!(!accounts.used(a, 1, &[(1, 9, 9)]));
         assert_eq!(accounts.grant(a, 1), last);
+    }
+
+    #[test]
+    fn the_first_report_may_have_the_number_0() {
+        let mut accounts = Accounts::new(Some(25), 10, 9, 9, 0);
+        let a = accounts.open(of("x")).unwrap();
+        assert!(accounts.used(a, 0, &[(1, 2, 3)]) && !accounts.used(a, 0, &[(1, 2, 3)]));
+        assert!(accounts.used(a, 1, &[(1, 0, 1)]));
+        assert_eq!(accounts.account_of("x").unwrap().left, Some(19));
+    }
+
+    #[test]
+    fn rating_groups_of_a_session_are_limited_and_all_usage_counts() {
+        let mut accounts = Accounts::new(Some(2000), 1, 9, 9, 0);
+        let a = accounts.open(of("x")).unwrap();
+        let groups: Vec<_> = (0..1000).map(|group| (group, 0, 1)).collect();
+        assert!(accounts.used(a, 1, &groups) && accounts.used(a, 2, &[(0, 1, 0), (999, 1, 0)]));
+        let record = accounts.record(a).unwrap();
+        assert_eq!((record.groups.len(), record.uplink, record.downlink), (MAX_GROUPS, 2, 1000));
+        assert_eq!(
+            (record.groups[&0].uplink, accounts.account_of("x").unwrap().left),
+            (1, Some(998))
+        );
+        assert!(accounts.grant(a, 0).is_some() && accounts.grant(a, 999).is_none());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use martlet_sbi_api::common::DateTime;
 use martlet_sbi_api::nchf_converged_charging::{
     ChargingDataRequest, ChargingDataResponse, ChargingNotifyRequest, ChfConvergedCharging,
     FinalUnitAction, FinalUnitIndication, GrantedUnit, MultipleUnitInformation, NotificationType,
-    ResultCode,
+    ResultCode, UsedUnitContainer,
 };
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 
@@ -22,8 +22,9 @@ impl Chf {
         let usages = request.multiple_unit_usage.as_deref().unwrap_or_default();
         let used = usages.iter().flat_map(|usage| {
             let containers = usage.used_unit_container.iter().flatten();
-            containers.map(|c| {
-                (usage.rating_group, c.uplink_volume.unwrap_or(0), c.downlink_volume.unwrap_or(0))
+            containers.map(|container| {
+                let (uplink, downlink) = volumes(container);
+                (usage.rating_group, uplink, downlink)
             })
         });
         let used: Vec<_> = used.collect();
@@ -71,6 +72,16 @@ impl Chf {
         let there = self.accounts().record(id).is_some_and(|record| record.ended.is_empty());
         if there { Ok(id) } else { Err(unknown(reference)) }
     }
+}
+
+/// The bytes from and to the UE. A container may have the sum alone, or one direction of it (TS
+/// 32.291, 6.1.6.2): what has no direction counts as sent to the UE.
+fn volumes(container: &UsedUnitContainer) -> (u64, u64) {
+    let uplink = container.uplink_volume.unwrap_or(0);
+    let downlink = container.downlink_volume.unwrap_or(0);
+    let total = container.total_volume.unwrap_or(0);
+    let rest = total.saturating_sub(uplink.saturating_add(downlink));
+    (uplink, downlink.saturating_add(rest))
 }
 
 /// The record of a session that begins.
@@ -228,5 +239,28 @@ pub async fn reauthorize(chf: &Chf, sessions: &[u64]) {
         {
             tracing::info!(%problem, "reauthorization notification failed");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_without_direction_counts() {
+        let of = |total_volume, uplink_volume, downlink_volume| {
+            let container = UsedUnitContainer {
+                total_volume,
+                uplink_volume,
+                downlink_volume,
+                ..Default::default()
+            };
+            volumes(&container)
+        };
+        assert_eq!(of(Some(9), None, None), (0, 9));
+        assert_eq!(of(Some(9), Some(4), None), (4, 5));
+        assert_eq!(of(Some(9), Some(4), Some(5)), (4, 5));
+        assert_eq!(of(None, Some(4), Some(5)), (4, 5));
+        assert_eq!(of(Some(3), Some(4), Some(u64::MAX)), (4, u64::MAX));
     }
 }
