@@ -17,6 +17,7 @@ use martlet_sbi_api::npcf_sm_policy_control::{
     SmPolicyNotification, SmPolicyUpdateContextData,
 };
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
+use martlet_sbi_api::nudr_dr::{SubscriptionDataSubscriptions, UdrDataRepositoryClient};
 use martlet_store::{Secret, Store, Subscriber};
 use martlet_udr::{Udr, UdrConfig};
 use std::net::SocketAddr;
@@ -122,6 +123,25 @@ fn status_and_cause(problem: Problem) -> (u16, String) {
 
 fn ambr(rate: &str) -> Ambr {
     Ambr { uplink: rate.parse().unwrap(), downlink: rate.parse().unwrap() }
+}
+
+/// A PCF has the scope of policy data alone, which has its own subscriptions at the UDR.
+#[tokio::test]
+async fn a_subscription_to_subscription_data_is_not_removed_as_one_to_policy_data() {
+    let core = core("subscriptions", PcfConfig::default()).await;
+    let bindings = Arc::new(Bindings::new().with_local(core.local.clone()));
+    let root = ApiRoot::http(at(11).to_string());
+    let udr = UdrDataRepositoryClient::new(Peer::new(bindings, root, "PCF", CallPolicy::default()));
+    // The PCF is registered, so that the UDR accepts its address.
+    let body = SubscriptionDataSubscriptions {
+        callback_reference: format!("http://{}/changes", at(14)),
+        ..Default::default()
+    };
+    let created = udr.subscription_data_subscriptions(body).await.unwrap();
+    let subscription = id(&created.location);
+    let refused = udr.delete_individual_policy_data_subscription(subscription).await.unwrap_err();
+    assert_eq!(status_and_cause(refused), (404, "SUBSCRIPTION_NOT_FOUND".into()));
+    udr.remove_subscription_data_subscriptions(subscription).await.unwrap();
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ pub mod kind {
     pub const SMF: &str = "smf-registration";
     pub const SDM: &str = "sdm-subscription";
     pub const CHANGES: &str = "subs-to-notify";
+    pub const POLICY_CHANGES: &str = "policy-data-subs-to-notify";
     pub const INFLUENCE: &str = "influence-data";
     pub const INFLUENCE_CHANGES: &str = "influence-data-subs-to-notify";
 }

@@ -1,6 +1,7 @@
 //! Nudr_DR_Notify: notifies subscribers of data changes (TS 29.504, 5.2.2.8). It polls the
 //! database, since `martlet subscriber` writes to it directly. A server's notifications wake it.
 use crate::contexts::{NO_SUBSCRIBER, kind};
+use crate::repository::is_over;
 use crate::{Udr, cut_off};
 use martlet_sbi_api::common::{ChangeItem, ChangeType, NotifyItem};
 use martlet_sbi_api::nudm_sdm::SdmSubscription;
@@ -84,6 +85,7 @@ async fn notify(udr: &Udr, supi: &str) {
     let references: BTreeSet<String> = sdm_subscriptions
         .iter()
         .filter_map(subscription)
+        .filter(|subscription| !is_over(subscription))
         .map(|subscription| subscription.callback_reference)
         .collect();
     let of = supi.to_string();
@@ -107,7 +109,8 @@ async fn notify(udr: &Udr, supi: &str) {
         let Ok(watcher) = serde_json::from_str::<SubscriptionDataSubscriptions>(&text) else {
             continue;
         };
-        if watcher.ue_id.as_ref().is_some_and(|of| of != supi) {
+        let is_expired = watcher.expiry.as_ref().is_some_and(|end| end.remaining().is_zero());
+        if is_expired || watcher.ue_id.as_ref().is_some_and(|of| of != supi) {
             continue;
         }
         let peer = udr.context.callback_peer().about(supi);

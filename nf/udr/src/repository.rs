@@ -3,7 +3,7 @@ use crate::contexts::{NO_SUBSCRIBER, SINGLE, kind};
 use crate::{Udr, problem, provisioned};
 use martlet_nf::callbacks::check_share;
 use martlet_sbi::{Created, JsonPatch, PatchError, Problem, StatusReply, path_segment};
-use martlet_sbi_api::common::PatchResult;
+use martlet_sbi_api::common::{DateTime, PatchResult};
 use martlet_sbi_api::nudm_sdm::{
     AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData,
 };
@@ -226,7 +226,9 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FeaturesQuery,
     ) -> Result<Vec<SdmSubscription>, Problem> {
-        self.all(ue_id, kind::SDM).await
+        let mut all: Vec<SdmSubscription> = self.all(ue_id, kind::SDM).await?;
+        all.retain(|subscription| !is_over(subscription));
+        Ok(all)
     }
 
     async fn create_sdm_subscriptions(
@@ -238,14 +240,13 @@ impl UdrDataRepository for Udr {
             self.context.check_callback(&body.callback_reference).await?;
         }
         let mut body = body;
-        let held: Vec<SdmSubscription> = self.all(ue_id, kind::SDM).await?;
-        // A consumer that subscribes again has lost its subscription, which is replaced.
-        let same = |s: &&SdmSubscription| {
-            s.nf_instance_id == body.nf_instance_id
-                && s.callback_reference == body.callback_reference
-                && s.monitored_resource_uris == body.monitored_resource_uris
-        };
-        let again = held.iter().find(same).and_then(|s| s.subscription_id.clone());
+        let all: Vec<SdmSubscription> = self.all(ue_id, kind::SDM).await?;
+        let (over, held): (Vec<_>, Vec<_>) = all.into_iter().partition(is_over);
+        for id in over.into_iter().filter_map(|subscription| subscription.subscription_id) {
+            let _ = self.remove_sdm_subscriptions(ue_id, &id).await;
+        }
+        let again = held.iter().find(|held| is_again(held, &body));
+        let again = again.and_then(|held| held.subscription_id.clone());
         if again.is_none() {
             let max = self.config.max_subscriptions;
             if held.len() >= max {
@@ -324,7 +325,7 @@ impl UdrDataRepository for Udr {
         let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
         let location =
             format!("{}/nudr-dr/v2/policy-data/subs-to-notify/{id}", self.context.api_root());
-        self.store_subscription(kind::CHANGES, &id, &body, &CONSUMER).await?;
+        self.store_subscription(kind::POLICY_CHANGES, &id, &body, &CONSUMER).await?;
         Ok(Created { location, body })
     }
 
@@ -332,7 +333,7 @@ impl UdrDataRepository for Udr {
         &self,
         subs_id: &str,
     ) -> Result<(), Problem> {
-        self.remove(NO_SUBSCRIBER, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND").await
+        self.remove(NO_SUBSCRIBER, kind::POLICY_CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND").await
     }
 
     async fn read_influence_data(
@@ -378,6 +379,20 @@ impl UdrDataRepository for Udr {
     }
 }
 
+/// Whether an SDM subscription has expired (TS 29.503, 5.2.2.3.2).
+pub(crate) fn is_over(subscription: &SdmSubscription) -> bool {
+    subscription.expires.as_ref().is_some_and(|end| end.remaining().is_zero())
+}
+
+/// Whether a consumer subscribes again: it has lost its subscription, which is replaced. After a
+/// restart it may have another identity behind the same callback URI.
+fn is_again(held: &SdmSubscription, new: &SdmSubscription) -> bool {
+    (held.nf_instance_id == new.nf_instance_id || !new.callback_reference.is_empty())
+        && held.callback_reference == new.callback_reference
+        && held.monitored_resource_uris == new.monitored_resource_uris
+        && (&held.single_nssai, &held.dnn) == (&new.single_nssai, &new.dnn)
+}
+
 /// The callback URI of a subscription to changes of subscription data or policy data.
 fn uri_of(subscription: &serde_json::Value) -> &str {
     let named = |name: &str| subscription[name].as_str();
@@ -413,7 +428,7 @@ impl Udr {
 }
 
 /// The identities of the subscriptions that a new one replaces: a consumer that subscribes again
-/// has lost its subscription.
+/// has lost its subscription, and those that have expired have no consumer any more.
 ///
 /// # Errors
 /// The other ones reach the limit, or those of the host of the consumer its share.
@@ -426,7 +441,9 @@ fn replaced_by(
     let (mut replaced, mut others) = (Vec::new(), Vec::new());
     for (id, text) in held {
         let before: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        match consumer.iter().all(|name| before[name] == new[name]) {
+        let expiry = before["expiry"].as_str().and_then(|end| end.parse::<DateTime>().ok());
+        let is_over = expiry.is_some_and(|end| end.remaining().is_zero());
+        match is_over || consumer.iter().all(|name| before[name] == new[name]) {
             true => replaced.push(id),
             false => others.push(uri_of(&before).to_string()),
         }
@@ -459,5 +476,51 @@ mod tests {
         for new in [subscription(2, "imsi-2"), subscription(9, "imsi-1")] {
             assert_eq!(replaced(new).unwrap_err().cause(), "QUOTA_EXCEEDED");
         }
+    }
+
+    #[test]
+    fn an_expired_subscription_makes_room() {
+        const MAX: usize = 2;
+        let subscription = |host: usize, expiry: Option<DateTime>| {
+            let uri = format!("http://127.0.0.{host}:7777/changes");
+            serde_json::json!({"callbackReference": uri, "expiry": expiry})
+        };
+        let replaced = |expiry: Option<DateTime>| {
+            let held = [subscription(1, expiry), subscription(2, None)];
+            let held = (1..).map(|n: u32| n.to_string()).zip(held.map(|it| it.to_string()));
+            replaced_by(&subscription(3, None), held.collect(), &CONSUMER, MAX)
+        };
+        assert_eq!(replaced(Some(DateTime::now())).unwrap(), ["1"]);
+        for expiry in [None, Some(DateTime::after(std::time::Duration::from_secs(60)))] {
+            assert_eq!(replaced(expiry).unwrap_err().cause(), "QUOTA_EXCEEDED");
+        }
+    }
+
+    #[test]
+    fn a_restarted_consumer_replaces_its_sdm_subscription() {
+        let subscription = |id: &str, uri: &str, dnn: Option<&str>| {
+            let monitored = vec!["nudm-sdm/v2/imsi-1/sm-data".to_string()];
+            let mut new = SdmSubscription::new(id.parse().unwrap(), uri.into(), monitored);
+            new.dnn = dnn.map(|dnn| dnn.parse().unwrap());
+            new
+        };
+        let (one, two) =
+            ("6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f78", "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f79");
+        let held = subscription(one, "http://127.0.0.1/x", None);
+        for (id, uri, dnn, expected) in [
+            (one, "http://127.0.0.1/x", None, true),
+            (two, "http://127.0.0.1/x", None, true),
+            (one, "http://127.0.0.2/x", None, false),
+            // Each session of an SMF has its own.
+            (one, "http://127.0.0.1/x", Some("ims"), false),
+        ] {
+            let new = subscription(id, uri, dnn);
+            assert_eq!(is_again(&held, &new), expected, "{id} {uri} {dnn:?}");
+        }
+        let without_uri = subscription(one, "", None);
+        assert!(!is_again(&without_uri, &subscription(two, "", None)));
+        assert!(is_again(&without_uri, &subscription(one, "", None)));
+        let ends = |expires| is_over(&SdmSubscription { expires, ..without_uri.clone() });
+        assert!(ends(Some(DateTime::now())) && !ends(None));
     }
 }
