@@ -1,14 +1,17 @@
 //! Which instances match a query (TS 29.510, table 6.2.3.2.3.1-1). An attribute that a profile
 //! lacks does not restrict it.
-use martlet_sbi_api::common::{Dnn, ExtSnssai, Snssai, Tai};
+use martlet_sbi_api::common::{AccessType, Dnn, ExtSnssai, Snssai, Tai};
 use martlet_sbi_api::nnrf_nfdiscovery::SearchQuery;
 use martlet_sbi_api::nnrf_nfmanagement::{
-    IdentityRange, NfProfile, NfService, NfType, SupiRange, TacRange, TaiRange,
+    IdentityRange, NfProfile, NfService, NfServiceStatus, NfType, SmfInfo, SupiRange, TacRange,
+    TaiRange,
 };
 
 /// Whether an instance matches the query and the consumer is allowed to use it.
 pub fn matches_and_allowed(profile: &NfProfile, query: &SearchQuery) -> bool {
-    matches_query(profile, query) && allowed(profile, query)
+    matches_query(profile, query)
+        && allowed(profile, query)
+        && offers(profile, query, |service| may_use(service, query))
 }
 
 /// Whether an instance matches the query, for any consumer.
@@ -16,11 +19,10 @@ pub fn matches_query(profile: &NfProfile, query: &SearchQuery) -> bool {
     query.target_nf_type.as_ref() == Some(&profile.nf_type)
         && query.target_nf_instance_id.as_ref().is_none_or(|id| *id == profile.nf_instance_id)
         && query.target_nf_fqdn.as_ref().is_none_or(|fqdn| profile.fqdn.as_ref() == Some(fqdn))
-        && query
-            .service_names
-            .as_ref()
-            .is_none_or(|names| services(profile).any(|s| names.0.contains(&s.service_name)))
+        && offers(profile, query, is_discoverable)
         && listed(&query.target_plmn_list.as_ref().map(|l| &l.0), &profile.plmn_list.as_ref())
+        && listed(&query.nsi_list.as_ref().map(|l| &l.0), &profile.nsi_list.as_ref())
+        && listed(&query.serving_scope.as_ref().map(|l| &l.0), &profile.serving_scope.as_ref())
         && query
             .snssais
             .as_ref()
@@ -31,6 +33,7 @@ pub fn matches_query(profile: &NfProfile, query: &SearchQuery) -> bool {
             .is_none_or(|dnn| serves_dnn(profile, dnn, query.snssais.as_ref().map(|s| &s.0[..])))
         && matches_amf(profile, query)
         && serves_area(profile, query)
+        && serves_access(profile, query)
         && serves_subscriber(profile, query)
         && holds_data(profile, query)
         && query
@@ -92,13 +95,8 @@ pub fn without_authorisation(mut profile: NfProfile) -> NfProfile {
 /// The profile as the consumer gets it: with the services that it asked for and may use.
 pub fn as_result(profile: &NfProfile, query: &SearchQuery) -> NfProfile {
     let mut shown = profile.clone();
-    if let Some(requester) = &query.requester_nf_type {
-        let may = |service: &NfService| {
-            service.allowed_nf_types.as_ref().is_none_or(|types| types.contains(requester))
-        };
-        shown.nf_service_list.iter_mut().for_each(|list| list.retain(|_, s| may(s)));
-        shown.nf_services.iter_mut().for_each(|list| list.retain(|s| may(s)));
-    }
+    shown.nf_service_list.iter_mut().for_each(|list| list.retain(|_, s| may_use(s, query)));
+    shown.nf_services.iter_mut().for_each(|list| list.retain(|s| may_use(s, query)));
     let mut shown = without_authorisation(shown);
     if let Some(names) = &query.service_names {
         let asked = |service: &NfService| names.0.contains(&service.service_name);
@@ -164,6 +162,25 @@ fn services(profile: &NfProfile) -> impl Iterator<Item = &NfService> {
         .chain(profile.nf_services.iter().flatten())
 }
 
+/// Whether a service can be discovered (TS 29.510, 6.1.6.3).
+fn is_discoverable(service: &NfService) -> bool {
+    let status = &service.nf_service_status;
+    !matches!(status, NfServiceStatus::Suspended | NfServiceStatus::Undiscoverable)
+}
+
+/// Whether the consumer may discover a service.
+fn may_use(service: &NfService, query: &SearchQuery) -> bool {
+    let types = service.allowed_nf_types.as_ref().zip(query.requester_nf_type.as_ref());
+    is_discoverable(service) && types.is_none_or(|(types, requester)| types.contains(requester))
+}
+
+/// Whether one of the requested services, if any is requested, is such a one.
+fn offers(profile: &NfProfile, query: &SearchQuery, is: impl Fn(&NfService) -> bool) -> bool {
+    query.service_names.as_ref().is_none_or(|names| {
+        services(profile).any(|service| names.0.contains(&service.service_name) && is(service))
+    })
+}
+
 /// Whether a requested value is among the served ones. True if either side names none.
 fn listed<T: PartialEq>(asked: &Option<&Vec<T>>, served: &Option<&Vec<T>>) -> bool {
     match (asked, served) {
@@ -206,8 +223,9 @@ fn serves_dnn(profile: &NfProfile, dnn: &Dnn, slices: Option<&[Snssai]>) -> bool
     let of_slice = |snssai: &martlet_sbi_api::common::ExtSnssai| {
         slices.is_none_or(|slices| slices.iter().any(|slice| snssai.covers(slice)))
     };
-    if let Some(smf) = &profile.smf_info {
-        let items = smf.s_nssai_smf_info_list.iter().filter(|item| of_slice(&item.s_nssai));
+    if smf_infos(profile).next().is_some() {
+        let items = smf_infos(profile).flat_map(|smf| &smf.s_nssai_smf_info_list);
+        let items = items.filter(|item| of_slice(&item.s_nssai));
         return items.flat_map(|item| &item.dnn_smf_info_list).any(|item| is_dnn(&item.dnn, dnn));
     }
     if let Some(upf) = &profile.upf_info {
@@ -233,20 +251,40 @@ fn matches_amf(profile: &NfProfile, query: &SearchQuery) -> bool {
         && query.guami.as_ref().is_none_or(|guami| amf.guami_list.contains(&guami.0))
 }
 
+/// What an SMF serves: it has one such element, or several.
+fn smf_infos(profile: &NfProfile) -> impl Iterator<Item = &SmfInfo> {
+    let listed = profile.smf_info_list.iter().flat_map(|list| list.values());
+    profile.smf_info.iter().chain(listed)
+}
+
 fn serves_area(profile: &NfProfile, query: &SearchQuery) -> bool {
     let Some(tai) = &query.tai else { return true };
-    let (amf, smf, upf) = (&profile.amf_info, &profile.smf_info, &profile.upf_info);
-    let areas = [
-        amf.as_ref().map(|info| (info.tai_list.as_ref(), info.tai_range_list.as_ref())),
-        smf.as_ref().map(|info| (info.tai_list.as_ref(), info.tai_range_list.as_ref())),
-        upf.as_ref().map(|info| (info.tai_list.as_ref(), None)),
-    ];
-    areas.into_iter().flatten().all(|(list, ranges)| {
+    let serves = |list: Option<&Vec<Tai>>, ranges: Option<&Vec<TaiRange>>| {
         let is_unrestricted = list.is_none() && ranges.is_none();
         is_unrestricted
             || list.is_some_and(|list| list.contains(&tai.0))
             || ranges.is_some_and(|ranges| ranges.iter().any(|range| includes(range, &tai.0)))
-    })
+    };
+    let of_smf = |info: &SmfInfo| serves(info.tai_list.as_ref(), info.tai_range_list.as_ref());
+    let (amf, upf, lmf) = (&profile.amf_info, &profile.upf_info, &profile.lmf_info);
+    amf.as_ref().is_none_or(|it| serves(it.tai_list.as_ref(), it.tai_range_list.as_ref()))
+        && upf.as_ref().is_none_or(|it| serves(it.tai_list.as_ref(), None))
+        && lmf.as_ref().is_none_or(|it| serves(it.tai_list.as_ref(), it.tai_range_list.as_ref()))
+        && (smf_infos(profile).next().is_none() || smf_infos(profile).any(of_smf))
+}
+
+/// Whether an SMF or LMF serves the access, and whether it is the LMF that is sought.
+fn serves_access(profile: &NfProfile, query: &SearchQuery) -> bool {
+    let lmf = profile.lmf_info.as_ref();
+    let id = lmf.and_then(|info| info.lmf_id.as_ref());
+    let of_lmf = lmf.and_then(|info| info.serving_access_types.as_ref());
+    let serves = |list: Option<&Vec<AccessType>>| {
+        query.access_type.as_ref().zip(list).is_none_or(|(access, list)| list.contains(access))
+    };
+    let of_smf = |info: &SmfInfo| serves(info.access_type.as_ref());
+    query.lmf_id.as_ref().zip(id).is_none_or(|(asked, id)| asked.0 == *id)
+        && serves(of_lmf)
+        && (smf_infos(profile).next().is_none() || smf_infos(profile).any(of_smf))
 }
 
 /// Whether a range has a tracking area.
@@ -387,6 +425,84 @@ mod tests {
         assert!(!serves(&both, "01", "0000c0") && !serves(&both, "02", "0000af"));
         assert!(!serves(&both[..1], "01", "0000af") && !serves(&both[1..], "01", "000001"));
         assert!(serves(&[], "02", "0000c0"));
+    }
+
+    #[test]
+    fn a_service_is_found_while_it_is_registered_and_by_those_that_may_use_it() {
+        let udm = |status: &str| {
+            let service = serde_json::json!({
+                "serviceInstanceId": "1", "serviceName": "nudm-sdm", "versions": [],
+                "scheme": "http", "nfServiceStatus": status, "allowedNfTypes": ["AMF"],
+            });
+            of_type("UDM", ("nfServices", serde_json::json!([service])))
+        };
+        let query = |requester: &str| SearchQuery {
+            target_nf_type: Some(NfType::Udm),
+            requester_nf_type: Some(requester.into()),
+            service_names: Some(TextList(vec!["nudm-sdm".into()])),
+            ..Default::default()
+        };
+        for (status, requester, exists, is_allowed) in [
+            ("REGISTERED", "AMF", true, true),
+            ("REGISTERED", "AF", true, false),
+            ("SUSPENDED", "AMF", false, false),
+            ("UNDISCOVERABLE", "AMF", false, false),
+        ] {
+            let (profile, query) = (udm(status), query(requester));
+            assert_eq!(matches_query(&profile, &query), exists, "{status}");
+            assert_eq!(matches_and_allowed(&profile, &query), is_allowed, "{status} {requester}");
+            let shown = as_result(&profile, &query).nf_services.unwrap_or_default();
+            assert_eq!(shown.len(), usize::from(is_allowed), "{status} {requester}");
+        }
+    }
+
+    #[test]
+    fn an_smf_is_found_by_each_of_its_lists() {
+        let of = |dnn: &str, tac: &str| {
+            let tai = serde_json::json!({"plmnId": {"mcc": "001", "mnc": "01"}, "tac": tac});
+            let dnns = serde_json::json!([{"dnn": dnn}]);
+            serde_json::json!({
+                "sNssaiSmfInfoList": [{"sNssai": {"sst": 1}, "dnnSmfInfoList": dnns}],
+                "taiList": [tai], "accessType": ["3GPP_ACCESS"],
+            })
+        };
+        let list = serde_json::json!({"a": of("internet", "000001"), "b": of("ims", "000002")});
+        let profile = of_type("SMF", ("smfInfoList", list));
+        let finds = |dnn: &str, tac: &str, access: &str| {
+            let tai = serde_json::json!({"plmnId": {"mcc": "001", "mnc": "01"}, "tac": tac});
+            let query = SearchQuery {
+                target_nf_type: Some(NfType::Smf),
+                dnn: Some(dnn.parse().unwrap()),
+                tai: Some(Json(serde_json::from_value(tai).unwrap())),
+                access_type: Some(access.parse().unwrap()),
+                ..Default::default()
+            };
+            matches_query(&profile, &query)
+        };
+        assert!(
+            finds("internet", "000001", "3GPP_ACCESS") && finds("ims", "000002", "3GPP_ACCESS")
+        );
+        assert!(!finds("other", "000001", "3GPP_ACCESS"));
+        assert!(!finds("internet", "000003", "3GPP_ACCESS"));
+        assert!(!finds("internet", "000001", "NON_3GPP_ACCESS"));
+    }
+
+    #[test]
+    fn an_lmf_is_found_by_its_identity_and_its_area() {
+        let tai =
+            |tac: &str| serde_json::json!({"plmnId": {"mcc": "001", "mnc": "01"}, "tac": tac});
+        let info = serde_json::json!({"lmfId": "one", "taiList": [tai("000001")]});
+        let profile = of_type("LMF", ("lmfInfo", info));
+        let finds = |id: &str, tac: &str| {
+            let query = SearchQuery {
+                target_nf_type: Some(NfType::Lmf),
+                lmf_id: Some(Json(id.into())),
+                tai: Some(Json(serde_json::from_value(tai(tac)).unwrap())),
+                ..Default::default()
+            };
+            matches_query(&profile, &query)
+        };
+        assert!(finds("one", "000001") && !finds("two", "000001") && !finds("one", "000002"));
     }
 
     #[test]
