@@ -10,6 +10,8 @@ use serde_json::Value;
 pub const MAX_OPERATIONS: usize = 256;
 /// Maximum size in bytes that a patch may add to a document, and that it may copy or compare.
 pub const MAX_GROWTH: usize = 256 << 10;
+/// Maximum size in bytes to which patches may let a document grow: many small ones add up.
+pub const MAX_DOCUMENT: usize = 1 << 20;
 
 /// Why a patch was not applied.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +22,9 @@ pub enum PatchError {
     /// Its result would be too large.
     #[error("the patch adds or copies more than {MAX_GROWTH} bytes: send a smaller one")]
     TooLarge,
+    /// Earlier patches have let the document grow as far as it may.
+    #[error("the patched resource exceeds {MAX_DOCUMENT} bytes: remove something first")]
+    DocumentTooLarge,
     /// An operation is not one of RFC 6902.
     #[error("operation {index} ({op} {path}) is not a valid operation of RFC 6902: {reason}")]
     NotAnOperation {
@@ -62,9 +67,9 @@ impl PatchError {
             PatchError::TestFailed { .. } => {
                 Problem::new(409, "MODIFICATION_CONFLICT").detail(detail)
             }
-            PatchError::TooManyOperations(_) | PatchError::TooLarge => {
-                Problem::new(413, "").detail(detail)
-            }
+            PatchError::TooManyOperations(_)
+            | PatchError::TooLarge
+            | PatchError::DocumentTooLarge => Problem::new(413, "").detail(detail),
             _ => Problem::invalid_message(detail),
         }
     }
@@ -88,6 +93,8 @@ impl JsonPatch {
         if self.0.len() > MAX_OPERATIONS {
             return Err(PatchError::TooManyOperations(self.0.len()));
         }
+        // A document that is larger may still be changed.
+        let limit = size(&document, Some(usize::MAX)).map(|own| own.max(MAX_DOCUMENT));
         let mut budget = Some(MAX_GROWTH);
         for (index, item) in self.0.iter().enumerate() {
             let operation = item.parse(index)?;
@@ -115,7 +122,10 @@ impl JsonPatch {
                 }
             })?;
         }
-        Ok(document)
+        match size(&document, limit) {
+            Some(_) => Ok(document),
+            None => Err(PatchError::DocumentTooLarge),
+        }
     }
 }
 
@@ -176,6 +186,28 @@ mod tests {
         let many = patch(Value::Array(vec![test; MAX_OPERATIONS + 1]));
         let refused = many.apply_to_json(json!({"a": 1})).unwrap_err();
         assert!(matches!(refused, PatchError::TooManyOperations(_)), "{refused}");
+    }
+
+    #[test]
+    fn patches_cannot_grow_a_document_without_bound() {
+        let large = "x".repeat(MAX_GROWTH / 2);
+        let mut document = json!({"load": 1});
+        let mut count = 0;
+        let refused = loop {
+            let path = format!("/{count}");
+            let add = patch(json!([{"op": "add", "path": path, "value": large}]));
+            match add.apply_to_json(document.clone()) {
+                Ok(patched) => document = patched,
+                Err(refused) => break refused,
+            }
+            count += 1;
+        };
+        assert!(matches!(refused, PatchError::DocumentTooLarge), "{refused}");
+        assert_eq!((count, refused.into_problem().status()), (7, 413));
+        // One that was stored as a whole, such as a registered profile, can be changed.
+        document["large"] = "x".repeat(MAX_DOCUMENT).into();
+        let load = patch(json!([{"op": "replace", "path": "/load", "value": 2}]));
+        assert_eq!(load.apply_to_json(document).unwrap()["load"], 2);
     }
 
     #[test]
