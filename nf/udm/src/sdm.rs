@@ -1,8 +1,8 @@
 //! Nudm_SubscriberDataManagement (TS 29.503, 5.2).
 use crate::Udm;
+use crate::uecm::if_found;
 use martlet_interop::{Quirk, SbiQuirk};
 use martlet_sbi::{Created, Problem, path_segment};
-use martlet_sbi_api::TextList;
 use martlet_sbi_api::common::PlmnId;
 use martlet_sbi_api::nudm_sdm::{
     AccessAndMobilitySubscriptionData, AcknowledgeInfo, AmDataQuery, AmfInfo, DataSetName,
@@ -10,8 +10,9 @@ use martlet_sbi_api::nudm_sdm::{
     SdmSubscription, SmDataQuery, SmSubsData, SmfSelectionSubscriptionData, SubscriptionDataSets,
     UdmSubscriberDataManagement, UeContextInAmfData, UeContextInSmfData,
 };
-use martlet_sbi_api::nudm_uecm::FeaturesQuery;
+use martlet_sbi_api::nudm_uecm::{FeaturesQuery, UdmUeContextManagement};
 use martlet_sbi_api::nudr_dr::{self, FieldsQuery, ProvisionedDataQuery, ProvisionedDataSets};
+use martlet_sbi_api::{Json, TextList};
 use std::collections::BTreeMap;
 
 /// MCC and MNC as in the UDR's paths.
@@ -34,19 +35,23 @@ impl UdmSubscriberDataManagement for Udm {
             sets.am_data.clone_from(&provisioned.am_data);
             sets.smf_sel_data.clone_from(&provisioned.smf_sel_data);
         }
+        let plmn_id = query.plmn_id.as_ref().map(|plmn| Json(plmn.0.plmn_id.clone()));
         for name in names.0 {
             match name {
                 DataSetName::Am | DataSetName::SmfSel if provisioned.is_some() => {}
                 DataSetName::Am => {
-                    sets.am_data = Some(self.get_am_data(supi, AmDataQuery::default()).await?)
+                    let plmn_id = query.plmn_id.clone();
+                    let query = AmDataQuery { plmn_id, ..Default::default() };
+                    sets.am_data = Some(self.get_am_data(supi, query).await?);
                 }
                 DataSetName::SmfSel => {
-                    sets.smf_sel_data =
-                        Some(self.get_smf_sel_data(supi, PlmnQuery::default()).await?)
+                    let query = PlmnQuery { plmn_id: plmn_id.clone(), ..Default::default() };
+                    sets.smf_sel_data = Some(self.get_smf_sel_data(supi, query).await?);
                 }
                 DataSetName::Sm => {
                     let (single_nssai, dnn) = (query.single_nssai.clone(), query.dnn.clone());
-                    let query = SmDataQuery { single_nssai, dnn, ..Default::default() };
+                    let plmn_id = plmn_id.clone();
+                    let query = SmDataQuery { single_nssai, dnn, plmn_id, ..Default::default() };
                     sets.sm_data = Some(self.get_sm_data(supi, query).await?);
                 }
                 DataSetName::UecSmf => {
@@ -54,8 +59,8 @@ impl UdmSubscriberDataManagement for Udm {
                         Some(self.get_ue_ctx_in_smf_data(supi, FeaturesQuery::default()).await?);
                 }
                 DataSetName::UecAmf => {
-                    sets.uec_amf_data =
-                        Some(self.get_ue_ctx_in_amf_data(supi, FeaturesQuery::default()).await?);
+                    let data = self.get_ue_ctx_in_amf_data(supi, FeaturesQuery::default()).await;
+                    sets.uec_amf_data = if_found(data)?;
                 }
                 // Other data sets are empty (TS 29.503, 5.2.2.2.7).
                 _ => {}
@@ -75,10 +80,9 @@ impl UdmSubscriberDataManagement for Udm {
     async fn get_ue_ctx_in_amf_data(
         &self,
         supi: &str,
-        _: FeaturesQuery,
+        query: FeaturesQuery,
     ) -> Result<UeContextInAmfData, Problem> {
-        let registered =
-            self.udr(supi).await?.query_amf_context_3gpp(supi, FieldsQuery::default()).await?;
+        let registered = self.get_3gpp_registration(supi, query).await?;
         let amf = AmfInfo::new(registered.amf_instance_id, registered.guami);
         Ok(UeContextInAmfData { amf_info: Some(vec![amf]), ..Default::default() })
     }

@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 const AMF_CONTEXT: &str = "amf-3gpp-access";
 
 /// None if the subscriber has no such context.
-fn if_found<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
+pub(crate) fn if_found<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
     match outcome {
         Ok(value) => Ok(Some(value)),
         Err(problem) if problem.status() == 404 && problem.cause() != "USER_NOT_FOUND" => Ok(None),

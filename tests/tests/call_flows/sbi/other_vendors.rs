@@ -2,18 +2,19 @@
 use crate::security::scas::{peer, problem};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
-use martlet_sbi::{JsonPatch, PatchItem, Problem, Router};
-use martlet_sbi_api::Repeated;
+use martlet_sbi::{JsonPatch, MergePatch, PatchItem, Problem, Router};
 use martlet_sbi_api::common::{AccessType, RatType};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_sm_policy_control::SmPolicyContextData;
-use martlet_sbi_api::nudm_uecm::FeaturesQuery;
+use martlet_sbi_api::nudm_sdm::{DataSetName, DataSetsQuery, UdmSubscriberDataManagementClient};
+use martlet_sbi_api::nudm_uecm::{FeaturesQuery, UdmUeContextManagementClient};
 use martlet_sbi_api::nudr_callback::{NUDR_POLICY_CALLBACK, UdrPolicyCallback};
 use martlet_sbi_api::nudr_dr::{
     InfluenceDataQuery, PolicyDataChangeNotification, TrafficInfluDataNotif,
     UdrDataRepositoryClient,
 };
+use martlet_sbi_api::{Repeated, TextList};
 use martlet_sbi_http::HttpServer;
 use martlet_smf::ChargingMode;
 use martlet_tests::{TestCore, eventually, in_namespace};
@@ -24,6 +25,40 @@ use std::sync::{Arc, Mutex};
 fn at(address: SocketAddr) -> Result<martlet_sbi::Peer> {
     let IpAddr::V4(ip) = address.ip() else { anyhow::bail!("the tests use IPv4") };
     peer(ip.octets()[3])
+}
+
+/// The other data sets of a UE are read that is not registered yet, or was purged: no AMF has it.
+#[test]
+fn udm_names_no_amf_before_the_registration_and_after_the_purge() {
+    in_namespace(|| async {
+        let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
+        let udm = at(core.config().sbi.udm)?;
+        let sdm = UdmSubscriberDataManagementClient::new(udm.clone());
+        let uecm = UdmUeContextManagementClient::new(udm);
+        let supi = "imsi-001010000000001";
+        let sets = async || {
+            let names = Some(TextList(vec![DataSetName::SmfSel, DataSetName::UecAmf]));
+            let query = DataSetsQuery { dataset_names: names, ..Default::default() };
+            sdm.get_data_sets(supi, query).await.map_err(problem)
+        };
+        let before = sets().await?;
+        ensure!(before.smf_sel_data.is_some() && before.uec_amf_data.is_none(), "{before:?}");
+        let guami = json!({"plmnId": {"mcc": "001", "mnc": "01"}, "amfId": "020040"});
+        let registration = json!({
+            "amfInstanceId": "6d1c6d3a-7a55-4b14-8c3a-2f7f6a7c1f78",
+            "deregCallbackUri": format!("http://{}/namf-callback/v1/x", core.config().sbi.amf),
+            "guami": guami,
+            "ratType": "NR",
+        });
+        let registration = serde_json::from_value(registration)?;
+        uecm.registration_3gpp(supi, registration).await.map_err(problem)?;
+        ensure!(sets().await?.uec_amf_data.is_some());
+        let purge = serde_json::from_value(json!({"guami": guami, "purgeFlag": true}))?;
+        uecm.update_3gpp_registration(supi, MergePatch(purge)).await.map_err(problem)?;
+        let after = sets().await?;
+        ensure!(after.smf_sel_data.is_some() && after.uec_amf_data.is_none(), "{after:?}");
+        Ok(())
+    });
 }
 
 /// free5GC's PCF looks up the AM policy association by access type and serving network (TS 29.512,
