@@ -280,7 +280,7 @@ fn granted_scope(
         }
         // The token opens the service at each of them.
         let is_allowed = |(profile, service): &(&NfProfile, &NfService)| {
-            crate::matching::allows(profile, service, &consumer.nf_type, consumer.s_nssais.as_ref())
+            crate::matching::allows(profile, service, consumer)
         };
         if !offered.iter().all(is_allowed) {
             let detail = format!("{} may not use {name}", consumer.nf_type);

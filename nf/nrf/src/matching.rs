@@ -1,10 +1,9 @@
 //! Which instances match a query (TS 29.510, table 6.2.3.2.3.1-1). An attribute that a profile
 //! lacks does not restrict it.
-use martlet_sbi_api::common::{AccessType, Dnn, ExtSnssai, Snssai, Tai};
+use martlet_sbi_api::common::{AccessType, Dnn, PlmnId, Snssai, Tai};
 use martlet_sbi_api::nnrf_nfdiscovery::SearchQuery;
 use martlet_sbi_api::nnrf_nfmanagement::{
-    IdentityRange, NfProfile, NfService, NfServiceStatus, NfType, SmfInfo, SupiRange, TacRange,
-    TaiRange,
+    IdentityRange, NfProfile, NfService, NfServiceStatus, SmfInfo, SupiRange, TacRange, TaiRange,
 };
 
 /// Whether an instance matches the query and the consumer is allowed to use it.
@@ -57,21 +56,33 @@ pub fn is_in_group(profile: &NfProfile, group: &str) -> bool {
     groups.into_iter().flatten().any(|of| of == group)
 }
 
-/// Whether a producer's profile and service allow a consumer of this type, with these slices.
-pub fn allows(
-    profile: &NfProfile,
-    service: &NfService,
-    consumer: &NfType,
-    slices: Option<&Vec<ExtSnssai>>,
-) -> bool {
+/// Whether a producer's profile and service allow a consumer, with its type, slices and networks.
+/// What the service has prevails (TS 29.510, 6.1.6.2.3, NOTE 5).
+pub fn allows(profile: &NfProfile, service: &NfService, consumer: &NfProfile) -> bool {
     let types = service.allowed_nf_types.as_ref().or(profile.allowed_nf_types.as_ref());
     let allowed = service.allowed_nssais.as_ref().or(profile.allowed_nssais.as_ref());
     // A consumer without slices of its own, such as an AMF, is not restricted.
-    let by_slice = match (slices, allowed) {
+    let by_slice = match (&consumer.s_nssais, allowed) {
         (Some(own), Some(allowed)) => own.iter().any(|slice| allowed.contains(slice)),
         _ => true,
     };
-    types.is_none_or(|types| types.contains(consumer)) && by_slice
+    let plmns = service.allowed_plmns.as_ref().or(profile.allowed_plmns.as_ref());
+    types.is_none_or(|types| types.contains(&consumer.nf_type))
+        && by_slice
+        && allows_network(profile, plmns, consumer.plmn_list.as_ref())
+}
+
+/// Whether a consumer of one of these networks is allowed. The producer's own networks are, too,
+/// although the list need not have them (TS 29.510, 6.1.6.2.2 and 6.1.6.2.3).
+fn allows_network(
+    profile: &NfProfile,
+    allowed: Option<&Vec<PlmnId>>,
+    consumer: Option<&Vec<PlmnId>>,
+) -> bool {
+    allowed.zip(consumer).is_none_or(|(allowed, consumer)| {
+        let mut all = allowed.iter().chain(profile.plmn_list.iter().flatten());
+        all.any(|plmn| consumer.contains(plmn))
+    })
 }
 
 /// A profile without what only the NRF needs: the profile of TS 29.510, 6.2.6.2.3, and that of
@@ -202,12 +213,8 @@ fn allowed(profile: &NfProfile, query: &SearchQuery) -> bool {
         }
         _ => true,
     };
-    by_type
-        && by_slice
-        && listed(
-            &query.requester_plmn_list.as_ref().map(|l| &l.0),
-            &profile.allowed_plmns.as_ref(),
-        )
+    let networks = query.requester_plmn_list.as_ref().map(|list| &list.0);
+    by_type && by_slice && allows_network(profile, profile.allowed_plmns.as_ref(), networks)
 }
 
 fn serves_slice(profile: &NfProfile, slice: &Snssai) -> bool {
@@ -359,6 +366,7 @@ fn serves_subscriber(profile: &NfProfile, query: &SearchQuery) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use martlet_sbi_api::nnrf_nfmanagement::NfType;
     use martlet_sbi_api::{Json, TextList};
 
     #[test]
@@ -454,6 +462,41 @@ mod tests {
             let shown = as_result(&profile, &query).nf_services.unwrap_or_default();
             assert_eq!(shown.len(), usize::from(is_allowed), "{status} {requester}");
         }
+    }
+
+    #[test]
+    fn consumers_of_other_networks_need_to_be_allowed() {
+        let plmn = |mnc: &str| serde_json::json!({"mcc": "001", "mnc": mnc});
+        let mut udm = serde_json::to_value(of_type("UDM", ("udmInfo", serde_json::json!({}))));
+        let udm = udm.as_mut().unwrap();
+        udm["plmnList"] = serde_json::json!([plmn("01")]);
+        udm["allowedPlmns"] = serde_json::json!([plmn("02")]);
+        let service = |allowed: serde_json::Value| -> NfService {
+            serde_json::from_value(serde_json::json!({
+                "serviceInstanceId": "1", "serviceName": "nudm-sdm", "versions": [],
+                "scheme": "http", "nfServiceStatus": "REGISTERED", "allowedPlmns": allowed,
+            }))
+            .unwrap()
+        };
+        let udm: NfProfile = serde_json::from_value(udm.clone()).unwrap();
+        let of_profile = service(serde_json::Value::Null);
+        let of_service = service(serde_json::json!([plmn("03")]));
+        for (mnc, by_profile, by_service) in
+            [("01", true, true), ("02", true, false), ("03", false, true), ("04", false, false)]
+        {
+            let amf = of_type("AMF", ("plmnList", serde_json::json!([plmn(mnc)])));
+            assert_eq!(allows(&udm, &of_profile, &amf), by_profile, "{mnc}");
+            assert_eq!(allows(&udm, &of_service, &amf), by_service, "{mnc}");
+            let query = SearchQuery {
+                target_nf_type: Some(NfType::Udm),
+                requester_nf_type: Some(NfType::Amf),
+                requester_plmn_list: amf.plmn_list.map(Json),
+                ..Default::default()
+            };
+            assert_eq!(matches_and_allowed(&udm, &query), by_profile, "{mnc}");
+        }
+        let unknown = of_type("AMF", ("locality", "a".into()));
+        assert!(allows(&udm, &of_service, &unknown), "a consumer without networks");
     }
 
     #[test]
