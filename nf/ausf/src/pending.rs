@@ -125,8 +125,8 @@ impl Pending {
         self.table().put(id.to_string(), authentication, now + self.lifetime, self.max);
     }
 
-    /// Removes and returns an authentication by the right method, so that each challenge is answered
-    /// once, and within its lifetime.
+    /// Removes and returns an authentication by the right method, within its lifetime. So each
+    /// challenge is answered once.
     pub fn take(
         &self,
         id: &str,
