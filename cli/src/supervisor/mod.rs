@@ -130,7 +130,7 @@ impl FunctionCommand {
             Some(pid) => pid,
             None => self.execute(name).with_context(failed)?,
         };
-        // Nobody would wait for one without its descriptor, and another is started in its place.
+        // The end of a process without a descriptor is not noticed, and another one is started.
         Process::of(pid).inspect_err(|_| process::end(pid)).with_context(failed)
     }
 

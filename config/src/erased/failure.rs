@@ -1,4 +1,4 @@
-//! An error on its way between the reader and a type.
+//! An error that passes between the reader and a type.
 use serde::de::{Error, Expected, Unexpected};
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Deserializers that the program has once: that of YAML, and the tracer of `shape.rs`.
 //!
-//! serde compiles a generic deserializer anew for each type, and that of YAML is large. Here the
+//! serde compiles a generic deserializer again for each type, and that of YAML is large. Here the
 //! reader and the type see each other as trait objects: only the small part between a type and
 //! these objects is compiled for each type.
 //!

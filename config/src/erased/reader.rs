@@ -33,7 +33,7 @@ impl<P, E: Error> Lent<P, E> {
     }
 
     /// Keeps an error of the reader.
-    fn kept<R>(&mut self, result: Result<R, E>) -> Result<R, Failure> {
+    fn store_error<R>(&mut self, result: Result<R, E>) -> Result<R, Failure> {
         result.map_err(|error| {
             let failure = Failure::of_reader(&error);
             self.error = Some(error);
@@ -41,7 +41,7 @@ impl<P, E: Error> Lent<P, E> {
         })
     }
 
-    /// What the type returned, with the kept error if it is that one.
+    /// What the type returned, with the stored error if it is that one.
     fn returned(self, result: Result<(), Failure>) -> Result<(), E> {
         result.map_err(|failure| match self.error {
             Some(error) if failure.is_of_reader() => error,
@@ -87,7 +87,7 @@ impl<'de, D: Deserializer<'de>> AnyDeserializer<'de> for Lent<D, D::Error> {
             Wanted::Identifier => from.deserialize_identifier(into),
             Wanted::Ignored => from.deserialize_ignored_any(into),
         };
-        self.kept(result)
+        self.store_error(result)
     }
 }
 
@@ -95,7 +95,7 @@ impl<'de, A: SeqAccess<'de>> AnySeq<'de> for Lent<A, A::Error> {
     fn next(&mut self, into: &mut dyn AnySeed<'de>) -> Result<(), Failure> {
         let items = self.part.as_mut().ok_or_else(Failure::no_value)?;
         let result = items.next_element_seed(Seed(into));
-        self.kept(result).map(|_| ())
+        self.store_error(result).map(|_| ())
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -107,13 +107,13 @@ impl<'de, A: MapAccess<'de>> AnyMap<'de> for Lent<A, A::Error> {
     fn key(&mut self, into: &mut dyn AnySeed<'de>) -> Result<(), Failure> {
         let entries = self.part.as_mut().ok_or_else(Failure::no_value)?;
         let result = entries.next_key_seed(Seed(into));
-        self.kept(result).map(|_| ())
+        self.store_error(result).map(|_| ())
     }
 
     fn value(&mut self, into: &mut dyn AnySeed<'de>) -> Result<(), Failure> {
         let entries = self.part.as_mut().ok_or_else(Failure::no_value)?;
         let result = entries.next_value_seed(Seed(into));
-        self.kept(result)
+        self.store_error(result)
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -131,7 +131,7 @@ impl<'de, A: EnumAccess<'de>> AnyEnum<'de> for Lent<Choice<A, A::Variant>, A::Er
     fn variant(&mut self, into: &mut dyn AnySeed<'de>) -> Result<(), Failure> {
         let Some(Choice::Enum(access)) = self.part.take() else { return Err(Failure::no_value()) };
         let result = access.variant_seed(Seed(into));
-        let ((), variant) = self.kept(result)?;
+        let ((), variant) = self.store_error(result)?;
         self.part = Some(Choice::Variant(variant));
         Ok(())
     }
@@ -146,7 +146,7 @@ impl<'de, A: EnumAccess<'de>> AnyEnum<'de> for Lent<Choice<A, A::Variant>, A::Er
             Content::Tuple(length, into) => variant.tuple_variant(length, AsVisitor(into)),
             Content::Struct(fields, into) => variant.struct_variant(fields, AsVisitor(into)),
         };
-        self.kept(result)
+        self.store_error(result)
     }
 }
 

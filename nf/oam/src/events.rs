@@ -1,6 +1,6 @@
 //! The bounded ring of events.
 use crate::accounts;
-use crate::reader::Readers;
+use crate::reader_limits::Readers;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

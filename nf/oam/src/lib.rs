@@ -55,6 +55,7 @@ pub mod poll;
 pub mod polled;
 pub mod problem;
 mod reader;
+mod reader_limits;
 mod replays;
 mod resource_path;
 pub mod server;

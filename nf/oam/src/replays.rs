@@ -104,8 +104,8 @@ fn make_room(all: &mut VecDeque<Replay>, caller: &str) {
     }
     let mut by_caller: HashMap<&str, usize> = HashMap::new();
     all.iter().for_each(|replay| *by_caller.entry(&replay.caller).or_default() += 1);
-    let with_most = by_caller.into_iter().max_by_key(|(_, count)| *count);
-    let whose = if own >= MAX_OF_CALLER { Some(caller) } else { with_most.map(|(name, _)| name) };
+    let largest = by_caller.into_iter().max_by_key(|(_, count)| *count);
+    let whose = if own >= MAX_OF_CALLER { Some(caller) } else { largest.map(|(name, _)| name) };
     let oldest = all.iter().position(|replay| Some(replay.caller.as_str()) == whose);
     oldest.map(|at| all.remove(at));
 }

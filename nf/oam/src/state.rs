@@ -11,7 +11,7 @@ use crate::monitor::Monitor;
 use crate::oidc::{Provider, ProviderError};
 use crate::polled::Polled;
 use crate::problem::Failure;
-use crate::reader::Readers;
+use crate::reader_limits::Readers;
 use crate::replays::Replays;
 use crate::subscriber_groups::GroupCache;
 use crate::throttle::Throttle;

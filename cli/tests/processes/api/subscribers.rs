@@ -167,8 +167,8 @@ fn a_static_address_of_another_subscriber_or_outside_the_pool_is_refused() {
         any.request("PATCH", path, Some(slices))?.expect(400)?;
         // Other fields are changed beside the address.
         any.request("PATCH", path, Some(json!({"ambr_uplink": "5 Mbps"})))?.expect(200)?;
-        let kept = api.get(path)?;
-        ensure!(kept["slices"][0]["dnns"][0]["static_ipv4"] == "10.45.255.8", "{kept}");
+        let stored = api.get(path)?;
+        ensure!(stored["slices"][0]["dnns"][0]["static_ipv4"] == "10.45.255.8", "{stored}");
 
         for is_dry in [true, false] {
             let text = Value::from(vec![with(9, "10.45.255.9")]).to_string();

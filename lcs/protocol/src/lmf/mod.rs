@@ -181,7 +181,7 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         connection.state =
             State::Releasing(Procedure::start(now, self.timers.release, bytes.clone()));
         self.timed.insert(ue.clone());
-        // Nobody waits for payloads any more, and they would be buffered as before the end of an
+        // Payloads are not awaited any more, and they would be buffered as before the end of an
         // establishment.
         connection.sessions.clear();
         // The identity is no longer valid for a binding.

@@ -153,7 +153,7 @@ impl Amf {
         let mut list = self.event_subscriptions.list();
         list.1.retain(|it| it.is_valid(now));
         if list.1.len() + events.len() > self.config.limits.max_ues {
-            // Those of UEs that have left are of no use to anybody.
+            // Those of UEs that have left report nothing.
             list.1.retain(|it| self.tables.by_supi(&it.supi).is_some());
         }
         if list.1.len() + events.len() > self.config.limits.max_ues {
