@@ -64,7 +64,7 @@ pub use postgres_tls::{TlsClient, tls_clients};
 pub use schema::SCHEMA_VERSION;
 pub use seal::{KEY_VARIABLE, Seal};
 pub use secret::{InvalidSecret, Secret};
-pub use static_addresses::{AddressError, AddressPool, StaticAddresses};
+pub use static_addresses::{AddressError, AddressPool, StaticAddresses, has_new_static_address};
 pub use store::Store;
 pub use subscriber::{
     AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, MAX_SUPI, ServiceArea, SessionType,

@@ -1,5 +1,6 @@
 //! Static addresses that a subscriber cannot use: another subscriber of the data network has it, or
 //! it is not in the pool of the data network. Commands and the northbound API share this check.
+use crate::store::parsed_without_keys;
 use crate::{Store, StoreError, Subscriber};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,6 +11,9 @@ use std::time::{Duration, Instant};
 const PAGE: usize = 1000;
 /// Addresses that are remembered: an import of any size needs little memory.
 const MAX_REMEMBERED: usize = 20_000;
+
+/// What the names of both members begin with. A row without an address has neither.
+const MEMBER: &str = "\"static_ipv";
 
 /// The addresses that UEs of a data network get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +98,12 @@ fn taken(supi: &str, field: String, (dnn, ip): &Key, owner: &str) -> AddressErro
     }
 }
 
+/// Whether a subscriber gets a static address that it did not have before. Others are not checked.
+pub fn has_new_static_address(before: Option<&Subscriber>, after: &Subscriber) -> bool {
+    let known = before.map(addresses).unwrap_or_default();
+    addresses(after).iter().any(|(_, key)| known.iter().all(|(_, own)| own != key))
+}
+
 /// The static addresses of a database, and those of subscribers that are to be written.
 ///
 /// An address that a subscriber has in the database already is not checked again: its other fields
@@ -142,19 +152,17 @@ impl StaticAddresses {
         let start = Instant::now();
         let mut after = String::new();
         loop {
-            let page = match store.list_without_keys(&after, PAGE) {
-                Ok(page) => page,
-                // A damaged subscriber is no reason to refuse others, nor its replacement.
-                Err(StoreError::Corrupt(_)) => {
-                    read.is_complete = false;
-                    break;
-                }
-                Err(error) => return Err(error),
-            };
+            let page = store.database.list(&after, PAGE)?;
             let Some(last) = page.last() else { break };
             after.clone_from(&last.supi);
-            for subscriber in &page {
-                for (_, key) in addresses(subscriber) {
+            // Most subscribers have no static address: parsing them takes most of the time.
+            for row in page.iter().filter(|row| row.profile.contains(MEMBER)) {
+                let Ok(subscriber) = parsed_without_keys(row) else {
+                    // A damaged subscriber is no reason to refuse others, nor its replacement.
+                    read.is_complete = false;
+                    continue;
+                };
+                for (_, key) in addresses(&subscriber) {
                     if wanted.as_ref().is_none_or(|wanted| wanted.contains(&key)) {
                         read.remember(key, &subscriber.supi);
                     }
@@ -178,8 +186,8 @@ impl StaticAddresses {
         }
         self.owners.insert(supi.to_string());
         let owners = self.stored.entry(key).or_default();
-        // A subscriber may have an address in several slices.
-        if !owners.iter().any(|owner| owner == supi) && owners.len() < PAGE {
+        // A subscriber may have an address in several slices, which are read one after the other.
+        if owners.len() < PAGE && owners.last().is_none_or(|last| last != supi) {
             owners.push(supi.to_string());
         }
     }
@@ -217,10 +225,11 @@ impl StaticAddresses {
             if let Some(other) = other.filter(|other| !has_it || !owners.contains(*other)) {
                 return Err(taken(supi, field, &key, other));
             }
-            let mut others = owners.iter().filter(|owner| !self.rewritten.contains(*owner));
-            if let Some(owner) = others.next().filter(|_| !has_it) {
-                let error = taken(supi, field, &key, owner);
-                self.pending.entry(owner.clone()).or_insert(error);
+            // Each of them: several may share it in the database already.
+            let others = owners.iter().filter(|owner| !has_it && !self.rewritten.contains(*owner));
+            for owner in others {
+                let error = || taken(supi, field.clone(), &key, owner);
+                self.pending.entry(owner.clone()).or_insert_with(error);
             }
             if self.written.len() < MAX_REMEMBERED {
                 self.written.entry(key).or_insert_with(|| supi.clone());
@@ -315,6 +324,35 @@ mod tests {
         store.add(&both, false).unwrap();
         check(&store, &both).unwrap();
         check(&store, &both[1..]).unwrap();
+        // A third one gets it when both have given it up.
+        let third = internet(3, "10.45.255.1");
+        check(&store, &[internet(1, ""), third.clone()]).unwrap_err();
+        check(&store, &[third.clone(), internet(1, "")]).unwrap_err();
+        check(&store, &[third, internet(1, ""), internet(2, "")]).unwrap();
+    }
+
+    #[test]
+    fn an_address_that_a_subscriber_keeps_is_not_new() {
+        let (one, other) = (internet(1, "10.45.255.1"), internet(1, "10.45.255.2"));
+        assert!(!has_new_static_address(Some(&one), &one));
+        assert!(!has_new_static_address(Some(&one), &internet(1, "")));
+        assert!(!has_new_static_address(None, &internet(1, "")));
+        assert!(has_new_static_address(None, &one));
+        assert!(has_new_static_address(Some(&one), &other));
+        assert!(has_new_static_address(Some(&one), &subscriber(1, "ims", "10.45.255.1", "")));
+    }
+
+    #[test]
+    fn a_damaged_subscriber_hides_no_address_of_others() {
+        let store = Store::in_memory().unwrap();
+        store.add(&[internet(1, "10.45.255.1"), internet(2, "10.45.255.2")], false).unwrap();
+        let row = store.database.row("imsi-000000000000001").unwrap().unwrap();
+        store.database.reseal(&row.supi, &row.profile, r#"{"static_ipv4""#).unwrap();
+        let one = internet(3, "10.45.255.2");
+        let mut read = StaticAddresses::read(&store, Vec::new(), Some(&one), LONG).unwrap();
+        read.add(&one).unwrap();
+        assert!(!read.is_complete());
+        assert!(read.finish().is_err());
     }
 
     #[test]

@@ -494,7 +494,7 @@ pub(crate) fn opened(seal: &Seal, row: &Row) -> Result<Subscriber, StoreError> {
 }
 
 /// A subscriber of a row, with zeros in place of its keys, and without TUAK.
-fn parsed_without_keys(row: &Row) -> Result<Subscriber, StoreError> {
+pub(crate) fn parsed_without_keys(row: &Row) -> Result<Subscriber, StoreError> {
     let mut profile: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(&row.profile)?;
     profile.remove("tuak");

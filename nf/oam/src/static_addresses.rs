@@ -1,7 +1,7 @@
 //! The check of static addresses before subscribers are written.
 use crate::problem::Failure;
 use crate::state::Oam;
-use martlet_store::{AddressError, StaticAddresses, Store, Subscriber};
+use martlet_store::{AddressError, StaticAddresses, Store, Subscriber, has_new_static_address};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,22 +23,18 @@ fn report(addresses: &StaticAddresses, supi: &str) {
     }
 }
 
-fn has_static_address(subscriber: &Subscriber) -> bool {
-    let mut dnns = subscriber.slices.iter().flat_map(|slice| &slice.dnns);
-    dnns.any(|dnn| dnn.static_ipv4.is_some() || dnn.static_ipv6.is_some())
-}
-
-/// Checks the static addresses of a subscriber that is to be written. They remain checked while
-/// what is returned exists. Blocks.
+/// Checks the static addresses of a subscriber that is to be written, as far as it did not have
+/// them `before`. They remain checked while what is returned exists. Blocks.
 ///
 /// # Errors
 /// Another subscriber has an address, or it is not in the pool: the field is named.
 pub fn check<'a>(
     oam: &'a Oam,
     store: &Store,
+    before: Option<&Subscriber>,
     subscriber: &Subscriber,
 ) -> Result<Option<MutexGuard<'a, ()>>, Failure> {
-    if !has_static_address(subscriber) {
+    if !has_new_static_address(before, subscriber) {
         return Ok(None);
     }
     let guard = oam.addresses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +57,7 @@ pub fn check_all<'a>(
     store: &Store,
     subscribers: &[Subscriber],
 ) -> Result<Option<MutexGuard<'a, ()>>, Failure> {
-    if !subscribers.iter().any(has_static_address) {
+    if !subscribers.iter().any(|one| has_new_static_address(None, one)) {
         return Ok(None);
     }
     let guard = oam.addresses.lock().unwrap_or_else(PoisonError::into_inner);

@@ -174,7 +174,7 @@ pub(super) fn add(args: &AddArgs) -> Result<()> {
         return Ok(());
     }
     let opened = args.database.open()?;
-    static_addresses::check(&opened, &args.database, &first)?;
+    static_addresses::check(&opened, &args.database, None, &first)?;
     report(opened.store.import(all.map(Ok::<_, StoreError>), args.replace)?);
     opened.report_reader();
     args.database.report_unserved(&first)

@@ -201,14 +201,14 @@ pub(super) fn set(args: &SetArgs) -> Result<()> {
         return Ok(());
     }
     let opened = args.database.open_existing()?;
-    let mut before = String::new();
+    let mut before = None;
     let changed = opened.store.change(&supi, |subscriber| {
-        before = serde_json::to_string(subscriber).unwrap_or_default();
+        let former = &*before.insert(subscriber.clone());
         change(subscriber)?;
-        static_addresses::check(&opened, &args.database, subscriber)
+        static_addresses::check(&opened, &args.database, Some(former), subscriber)
     })?;
     let changed = changed.with_context(|| format!("there is no subscriber {supi}"))?;
-    report(serde_json::to_string(&changed)? != before);
+    report(before.as_ref() != Some(&changed));
     opened.report_reader();
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! check.
 use super::database::{DatabaseArgs, Opened};
 use anyhow::Result;
-use martlet_store::{StaticAddresses, Subscriber};
+use martlet_store::{StaticAddresses, Subscriber, has_new_static_address};
 use std::time::Duration;
 
 /// Maximum time of the comparison with the subscribers of a database.
@@ -28,15 +28,20 @@ pub(super) fn report(addresses: &StaticAddresses) {
     }
 }
 
-/// Checks the static addresses of a subscriber that is to be written.
+/// Checks the static addresses of a subscriber that is to be written, as far as it did not have
+/// them `before`.
 ///
 /// # Errors
 /// Another subscriber has an address, or it is not in the pool.
 pub(super) fn check(
     opened: &Opened,
     database: &DatabaseArgs,
+    before: Option<&Subscriber>,
     subscriber: &Subscriber,
 ) -> Result<()> {
+    if !has_new_static_address(before, subscriber) {
+        return Ok(());
+    }
     let mut addresses = of_database(opened, database, Some(subscriber))?;
     addresses.add(subscriber)?;
     addresses.finish()?;

@@ -229,7 +229,7 @@ pub async fn create(
     let subscriber = body.subscriber(None)?;
     let (shared, added) = (oam.clone(), subscriber.clone());
     oam.store(move |store| {
-        let _checked = static_addresses::check(&shared, store, &added)?;
+        let _checked = static_addresses::check(&shared, store, None, &added)?;
         let taken = added.msisdn.as_ref().map(|number| format!("msisdn-{number}"));
         if let Some(gpsi) = taken
             && store.supi_of(&gpsi)?.is_some()
@@ -316,7 +316,7 @@ async fn change_with(
                         .into(),
                     ));
                 }
-                let addresses = static_addresses::check(&shared, store, &made);
+                let addresses = static_addresses::check(&shared, store, Some(&*subscriber), &made);
                 checked = addresses.map_err(|failure| Refusal::Failure(failure.into()))?;
                 before = Some(subscriber.clone());
                 *subscriber = made;
