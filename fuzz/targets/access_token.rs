@@ -4,7 +4,7 @@
 //! in `keys/` are for this target only.
 #![no_main]
 
-use martlet_nf::tokens::{Claims, SigningKey, VerifyingKey, now};
+use martlet_nf::tokens::{Claims, SigningKey, VerifyingKeys, now};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -14,8 +14,8 @@ const INSTANCE: &str = "3fa85f64-5717-4562-b3fc-2c963f66afa6";
 static PRIVATE: LazyLock<SigningKey> = LazyLock::new(|| {
     SigningKey::load(&Path::new(KEYS).join("token.pem")).expect("the NRF's private key")
 });
-static PUBLIC: LazyLock<VerifyingKey> = LazyLock::new(|| {
-    VerifyingKey::load(&Path::new(KEYS).join("token.pub.pem")).expect("the NRF's public key")
+static PUBLIC: LazyLock<VerifyingKeys> = LazyLock::new(|| {
+    VerifyingKeys::load(&Path::new(KEYS).join("token.pub.pem")).expect("the NRF's public key")
 });
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,6 +1,6 @@
 //! The NRF as its consumers see it, through the local binding and over HTTP/2.
 use http::header::AUTHORIZATION;
-use martlet_nf::tokens::VerifyingKey;
+use martlet_nf::tokens::VerifyingKeys;
 use martlet_nf::{
     CommonConfig, Environment, NetworkFunction, NfContext, Shutdown, StartError, start,
 };
@@ -442,9 +442,9 @@ async fn a_subscriber_that_requires_tokens_gets_one_of_the_nrf() {
     register(smf(2, "ims")).await;
     assert_eq!(received.recv().await.unwrap(), None);
     let value = received.recv().await.unwrap().unwrap();
-    let key = VerifyingKey::load(Path::new(&public)).unwrap();
+    let keys = VerifyingKeys::load(Path::new(&public)).unwrap();
     let token = value.strip_prefix("Bearer ").unwrap();
-    let claims = key.check(token, "SMF", &subscriber.nf_instance_id).unwrap();
+    let claims = keys.check(token, "SMF", &subscriber.nf_instance_id).unwrap();
     assert_eq!((claims.sub.as_str(), claims.scope.as_str()), (OWN, "nsmf-callback"));
     // It is known from then on.
     register(smf(3, "ims")).await;

@@ -175,18 +175,24 @@ impl From<jsonwebtoken::errors::Error> for TokenError {
 /// Length of an uncompressed point of P-256 (RFC 5480, 2.2).
 const P256_POINT: usize = 65;
 
-/// The NRF's public key, which verifies tokens.
-pub struct VerifyingKey {
+/// The first and the last line of a public key in PEM.
+const PUBLIC_KEY: [&str; 2] = ["-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"];
+
+/// The NRF's public keys, which verify tokens: several while a new key replaces another one.
+pub struct VerifyingKeys(Vec<VerifyingKey>);
+
+struct VerifyingKey {
     key: DecodingKey,
     /// ES256, or RS512 for an RSA key.
     algorithm: Algorithm,
 }
 
-impl VerifyingKey {
-    /// Loads a P-256 or RSA key from SubjectPublicKeyInfo or a certificate in PEM.
+impl VerifyingKeys {
+    /// Loads P-256 or RSA keys from SubjectPublicKeyInfo in PEM, or the key of a certificate. Of
+    /// several certificates, the first one has the key: the others are its authorities.
     ///
     /// # Errors
-    /// The file cannot be read or holds no such key.
+    /// The file cannot be read, holds no such key, or holds another key, too.
     pub fn load(file: &Path) -> Result<Self, KeyError> {
         let wrong = |error: &dyn std::fmt::Display| KeyError {
             file: file.into(),
@@ -197,15 +203,24 @@ impl VerifyingKey {
         if pem.contains("PRIVATE KEY") {
             return Err(wrong(&"it is a private key"));
         }
-        if let Ok(key) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
-            return Ok(VerifyingKey { key, algorithm: Algorithm::RS512 });
+        let load = |pem: &str| -> Result<VerifyingKey, KeyError> {
+            if let Ok(key) = DecodingKey::from_rsa_pem(pem.as_bytes()) {
+                return Ok(VerifyingKey { key, algorithm: Algorithm::RS512 });
+            }
+            let key = DecodingKey::from_ec_pem(pem.as_bytes()).map_err(|e| wrong(&e))?;
+            let point = key.try_get_as_bytes().map_err(|e| wrong(&e))?;
+            if point.len() != P256_POINT || point.first() != Some(&4) {
+                return Err(wrong(&"there is no uncompressed point of P-256 in it"));
+            }
+            Ok(VerifyingKey { key, algorithm: Algorithm::ES256 })
+        };
+        let [first, last] = PUBLIC_KEY;
+        let public_keys = pem.split_inclusive(last).filter(|part| part.contains(first));
+        let keys = public_keys.map(load).collect::<Result<Vec<_>, _>>()?;
+        match keys.is_empty() {
+            true => Ok(VerifyingKeys(vec![load(&pem)?])),
+            false => Ok(VerifyingKeys(keys)),
         }
-        let key = DecodingKey::from_ec_pem(pem.as_bytes()).map_err(|e| wrong(&e))?;
-        let point = key.try_get_as_bytes().map_err(|e| wrong(&e))?;
-        if point.len() != P256_POINT || point.first() != Some(&4) {
-            return Err(wrong(&"there is no uncompressed point of P-256 in it"));
-        }
-        Ok(VerifyingKey { key, algorithm: Algorithm::ES256 })
     }
 
     /// Verifies signature, audience and expiry of a token and returns its claims.
@@ -218,6 +233,21 @@ impl VerifyingKey {
         nf_type: &str,
         instance_id: &str,
     ) -> Result<Claims, TokenError> {
+        let mut refused = TokenError::Algorithm;
+        for key in &self.0 {
+            match key.check(token, nf_type, instance_id) {
+                // It may be of another key.
+                Err(TokenError::Algorithm) => {}
+                Err(TokenError::Signature) => refused = TokenError::Signature,
+                outcome => return outcome,
+            }
+        }
+        Err(refused)
+    }
+}
+
+impl VerifyingKey {
+    fn check(&self, token: &str, nf_type: &str, instance_id: &str) -> Result<Claims, TokenError> {
         // Only the key's algorithm is accepted, whatever the header names.
         let mut validation = Validation::new(self.algorithm);
         validation.leeway = 0;
@@ -287,7 +317,7 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         std::fs::write(&private, PRIVATE).unwrap();
         std::fs::write(&public, PUBLIC).unwrap();
         let (signer, key) =
-            (SigningKey::load(&private).unwrap(), VerifyingKey::load(&public).unwrap());
+            (SigningKey::load(&private).unwrap(), VerifyingKeys::load(&public).unwrap());
         // Once: the second may change in between.
         let claims = claims();
         let token = signer.sign(&claims).unwrap();
@@ -320,7 +350,7 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         for wrong in ["", "a", "a.b", "a.b.c", "..", "é.é.é"] {
             assert!(key.check(wrong, "UDM", "1").is_err(), "{wrong}");
         }
-        assert!(VerifyingKey::load(&private).is_err() && SigningKey::load(&public).is_err());
+        assert!(VerifyingKeys::load(&private).is_err() && SigningKey::load(&public).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -357,11 +387,16 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
             std::fs::rename(folder.join("new"), &public).unwrap();
             crate::certificates::check(false);
         };
+        // With both, no function has to have the new one at the same time as the NRF.
+        replace(&format!("{RSA_PUBLIC}{PUBLIC}"));
+        assert_eq!((status(RSA_TOKEN), status(&new)), (403, 200));
         replace(PUBLIC);
         assert_eq!((status(RSA_TOKEN), status(&new)), (401, 200));
         // A broken file leaves the key in use.
-        replace("-----BEGIN PUBLIC KEY-----\n");
-        assert_eq!((status(RSA_TOKEN), status(&new)), (401, 200));
+        for broken in ["-----BEGIN PUBLIC KEY-----\n", &format!("{RSA_PUBLIC}{}", &PUBLIC[..60])] {
+            replace(broken);
+            assert_eq!((status(RSA_TOKEN), status(&new)), (401, 200));
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
@@ -390,7 +425,7 @@ q5lrjuJ2P9vRsrk/4cQZGWc9whF3pRy+lhXZT0lGS25ARdGrAiGr6f/kCnEpRfvO
     fn a_token_of_an_rsa_key_is_valid_for_each_of_its_audience() {
         let file = std::env::temp_dir().join(format!("martlet-rsa-{}.pem", std::process::id()));
         std::fs::write(&file, RSA_PUBLIC).unwrap();
-        let key = VerifyingKey::load(&file).unwrap();
+        let key = VerifyingKeys::load(&file).unwrap();
         std::fs::remove_file(&file).unwrap();
         let claims = key.check(RSA_TOKEN, "UDR", "1").unwrap();
         assert_eq!(claims.aud, Audience::Many(vec!["UDM".into(), "UDR".into()]));

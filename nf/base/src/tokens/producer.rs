@@ -1,5 +1,5 @@
 //! Access tokens as a producer verifies them.
-use super::{Claims, TokenError, VerifyingKey, is_open, now};
+use super::{Claims, TokenError, VerifyingKeys, is_open, now};
 use crate::StartError;
 use crate::certificates::{self, CertificateFiles};
 use crate::tolerance::Tolerance;
@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Maximum number of verified tokens that a producer caches.
 const CACHE_SIZE: usize = 1024;
 
-/// The NRF's key, and the tokens that it has verified.
+/// The NRF's keys, and the tokens that they have verified.
 struct Verifier {
-    key: VerifyingKey,
+    keys: VerifyingKeys,
     verified: HashMap<String, Claims>,
 }
 
@@ -24,18 +24,18 @@ fn locked(verifier: &Mutex<Verifier>) -> MutexGuard<'_, Verifier> {
     verifier.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Loads the NRF's key, and reads its file again when it changes. Tokens of the former key are
-/// refused then, also verified ones: consumers request others.
+/// Loads the NRF's keys, and reads their file again when it changes. Tokens of a key that it does
+/// not have any more are refused then, also verified ones: consumers request others.
 fn watched(own: &NfType, file: &Path) -> Result<Arc<Mutex<Verifier>>, StartError> {
-    let key = VerifyingKey::load(file)?;
-    let verifier = Arc::new(Mutex::new(Verifier { key, verified: HashMap::new() }));
+    let keys = VerifyingKeys::load(file)?;
+    let verifier = Arc::new(Mutex::new(Verifier { keys, verified: HashMap::new() }));
     let (reloaded, read) = (verifier.clone(), file.to_path_buf());
     certificates::watch(CertificateFiles {
         name: format!("{}.sbi.token_key", own.as_str().to_ascii_lowercase()),
         files: vec![file.to_path_buf()],
         reload: Box::new(move || {
-            let key = VerifyingKey::load(&read)?;
-            *locked(&reloaded) = Verifier { key, verified: HashMap::new() };
+            let keys = VerifyingKeys::load(&read)?;
+            *locked(&reloaded) = Verifier { keys, verified: HashMap::new() };
             Ok(())
         }),
         in_use: Box::new(Vec::new),
@@ -87,7 +87,7 @@ pub(crate) fn guard(
             match verifier.verified.get(token).filter(|claims| claims.exp > now()) {
                 Some(claims) => claims.clone(),
                 None => {
-                    let checked = verifier.key.check(token, own.as_str(), &instance_id);
+                    let checked = verifier.keys.check(token, own.as_str(), &instance_id);
                     let claims = checked
                         .and_then(|claims| {
                             let tolerates =
