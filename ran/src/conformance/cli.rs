@@ -148,7 +148,7 @@ impl ConformanceArgs {
         };
         let selected: Vec<_> = cases().filter(is_selected).collect();
         if selected.is_empty() {
-            bail!("no case has such a name; `martlet ran conformance --list` lists all");
+            bail!("no case has such a name; `martlet-ran conformance --list` lists all");
         }
         Ok(selected)
     }

@@ -97,8 +97,8 @@ async fn print_progress(progress: Arc<Progress>) {
         let (done, total) =
             (progress.done.load(Ordering::Relaxed), progress.total.load(Ordering::Relaxed));
         match total {
-            0 => eprintln!("martlet ran: {step}"),
-            _ => eprintln!("martlet ran: {step}: {done} of {total}"),
+            0 => eprintln!("martlet-ran: {step}"),
+            _ => eprintln!("martlet-ran: {step}: {done} of {total}"),
         }
     }
 }
