@@ -40,8 +40,9 @@ else
         [ ! -e "$source" ] || git worktree remove --force "$source"
         git worktree add --detach --quiet "$source" "$commit"
         # The folder of the build is kept, so that the next base takes less time.
-        "$CARGO" build --release --locked -p martlet --manifest-path "$source/Cargo.toml" \
-            --target-dir "$folder/build"
+        # With the simulator, as releases: their shared dependencies have the features of both.
+        "$CARGO" build --release --locked -p martlet -p martlet-ran \
+            --manifest-path "$source/Cargo.toml" --target-dir "$folder/build"
         cp "$folder/build/release/martlet" "$program"
         git worktree remove --force "$source"
     fi
