@@ -9,10 +9,9 @@
 //! ```
 //!
 //! The target has to be a neighbour of the source (`amf.n2.xn_neighbours`), in a tracking area that
-//! the subscription does not forbid. The target releases the
-//! source over Xn (TS 23.502, 4.9.1.2.2, step 8), so a source that was asked for the handover has
-//! no context any more when the command arrives. One that was not asked is notified that its UE has
-//! left.
+//! the subscription does not forbid. The target releases the source over Xn (TS 23.502, 4.9.1.2.2,
+//! step 8), so a source that was asked for the handover has no context any more when the command
+//! arrives. One that was not asked is notified that its UE has left.
 use crate::Amf;
 use crate::config::XnNeighbours;
 use crate::metrics::{self, Procedure};
