@@ -24,7 +24,7 @@ pub(super) struct Context {
     pub notification: Option<Notification>,
     /// Addresses that it has of us.
     pub leases: Vec<Lease>,
-    /// Its tunnels by CHOOSE ID.
+    /// Its allocated tunnels.
     pub chosen: Box<[ChosenTunnel]>,
     /// The activity after which inactivity was reported, and when it is reported again.
     pub inactivity_reported: Option<(Instant, Instant)>,

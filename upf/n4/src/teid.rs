@@ -55,11 +55,13 @@ impl Teids {
     }
 }
 
-/// The tunnel that was allocated for a CHOOSE ID, in PDRs of one source interface.
+/// An allocated tunnel, with what it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChosenTunnel {
-    id: u8,
-    source: Interface,
+    /// The CHOOSE ID, if there was one.
+    id: Option<u8>,
+    /// The source interface of the PDR; `None` for a traffic endpoint.
+    source: Option<Interface>,
     tunnel: LocalTunnel,
 }
 
@@ -189,7 +191,7 @@ impl<'a> Choice<'a> {
         match fteid {
             None => Ok(None),
             Some(FTeid::Choose { ipv4, ipv6, choose_id }) => {
-                let tunnel = self.choose((ipv4, ipv6), choose_id.map(|id| (id, source)), uplink)?;
+                let tunnel = self.choose((ipv4, ipv6), choose_id, source, uplink)?;
                 Ok(Some(Local { tunnel, chosen: true }))
             }
             Some(FTeid::Given { teid, ipv4, ipv6 }) => {
@@ -204,17 +206,18 @@ impl<'a> Choice<'a> {
     /// ID is about one request (8.2.3), but Open5GS's SMF asks with it for the session's F-TEID
     /// when it adds QoS flows: the gNB has only that one.
     fn of_earlier_request(&self, id: u8, source: Option<Interface>) -> Option<LocalTunnel> {
-        if self.settings.strict {
+        if self.settings.strict || source.is_none() {
             return None;
         }
-        let same = |known: &&ChosenTunnel| known.id == id && Some(known.source) == source;
+        let same = |known: &&ChosenTunnel| known.id == Some(id) && known.source == source;
         let known = self.of_session.iter().find(same)?;
         self.own.contains(&known.tunnel.teid).then_some(known.tunnel)
     }
 
     /// The tunnel of the session's uplink for a CHOOSE ID that is new in the session. Open5GS's SMF
     /// restores a session with the F-TEID that it was given, so that no CHOOSE ID stands for it,
-    /// and asks for it by CHOOSE ID when it adds QoS flows.
+    /// and asks for it by CHOOSE ID when it adds QoS flows. A tunnel that was allocated here in this
+    /// session is none of these.
     fn of_restored_session(
         &self,
         source: Option<Interface>,
@@ -233,10 +236,11 @@ impl<'a> Choice<'a> {
     fn choose(
         &mut self,
         (ipv4, ipv6): (bool, bool),
-        choose_id: Option<(u8, Option<Interface>)>,
+        choose_id: Option<u8>,
+        source: Option<Interface>,
         uplink: Option<LocalTunnel>,
     ) -> Result<LocalTunnel, RuleError> {
-        if let Some((id, source)) = choose_id {
+        if let Some(id) = choose_id {
             if let Some(tunnel) = self.chosen.get(&id) {
                 return Ok(*tunnel);
             }
@@ -248,7 +252,7 @@ impl<'a> Choice<'a> {
             if let Some(tunnel) = self.of_restored_session(source, uplink) {
                 self.is_reused = true;
                 self.chosen.insert(id, tunnel);
-                self.of_session.extend(source.map(|source| ChosenTunnel { id, source, tunnel }));
+                self.of_session.push(ChosenTunnel { id: Some(id), source, tunnel });
                 return Ok(tunnel);
             }
         }
@@ -266,10 +270,10 @@ impl<'a> Choice<'a> {
         let teid = self.teids.draw().ok_or_else(|| RuleError::no_resources("no TEID is free"))?;
         self.taken.push(teid);
         let tunnel = LocalTunnel { teid, ipv4, ipv6 };
-        if let Some((id, source)) = choose_id {
+        if let Some(id) = choose_id {
             self.chosen.insert(id, tunnel);
-            self.of_session.extend(source.map(|source| ChosenTunnel { id, source, tunnel }));
         }
+        self.of_session.push(ChosenTunnel { id: choose_id, source, tunnel });
         Ok(tunnel)
     }
 
@@ -311,7 +315,7 @@ impl<'a> Choice<'a> {
     }
 
     /// Commits the request: tunnels that the session no longer uses are free again. Returns the
-    /// session's addresses, and its tunnels by CHOOSE ID.
+    /// session's addresses, and its allocated tunnels.
     pub fn keep(self, now: &BTreeSet<u32>) -> (Vec<Lease>, Box<[ChosenTunnel]>) {
         let Choice { teids, taken, own, leasing, mut of_session, .. } = self;
         teids.release(own.into_iter().chain(taken).filter(|teid| !now.contains(teid)));

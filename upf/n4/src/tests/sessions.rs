@@ -132,6 +132,24 @@ fn a_new_choose_id_stands_for_the_teid_of_a_restored_session() {
 }
 
 #[test]
+fn a_choose_id_does_not_stand_for_a_teid_that_was_chosen_without_one() {
+    let mut smf = Smf::associated();
+    let mut request = establishment();
+    let choose = |choose_id| Some(FTeid::Choose { ipv4: true, ipv6: false, choose_id });
+    request.create_pdrs[0].pdi.local_fteid = choose(None);
+    let mut pdr = CreatePdr { pdr_id: PdrId(3), ..request.create_pdrs[0].clone() };
+    pdr.pdi.local_fteid = choose(Some(5));
+    let (seid, teid) = smf.establish(request);
+    let create_pdrs = vec![pdr];
+    let request = SessionModificationRequest { create_pdrs, ..Default::default() };
+    let created = smf.accepted(seid, request).created_pdrs;
+    let Some(FTeid::Given { teid: other, .. }) = created[0].local_fteid else {
+        panic!("{created:?}")
+    };
+    assert_ne!(other, teid);
+}
+
+#[test]
 fn an_f_teid_of_the_smf_must_be_ours_and_free() {
     let mut smf = Smf::associated();
     let given = |teid, ip: [u8; 4]| {
