@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use martlet_interop::{N4Quirk, Quirk};
 use martlet_pfcp::ie::{FailedRuleId, Interface, OuterHeaderCreation};
-use martlet_upf_rules::{Prefix, RuleError, Session, UeAddress};
+use martlet_upf_rules::{RuleError, Session, UeAddress};
 use std::net::IpAddr;
 
 /// Checks the tunnels to the access, and counts a session with a FAR that lacks one.
@@ -43,7 +43,6 @@ pub(super) fn check(session: &Session, settings: &Settings) -> Result<(), RuleEr
 fn impossible(peer: IpAddr, session: &Session, settings: &Settings) -> Option<&'static str> {
     let peer = peer.to_canonical();
     let own = [settings.n3_ipv4.map(IpAddr::V4), settings.n3_ipv6.map(IpAddr::V6)];
-    let is_in = |networks: &[Prefix]| networks.iter().any(|network| network.contains(peer));
     let is_broadcast = matches!(peer, IpAddr::V4(ip) if ip.is_broadcast());
     if own.contains(&Some(peer)) {
         Some("which is the UPF's own address")
@@ -51,13 +50,10 @@ fn impossible(peer: IpAddr, session: &Session, settings: &Settings) -> Option<&'
         Some("which is not the address of a host")
     } else if is_of_ue(peer, session, settings) {
         Some("which is the address of a UE")
-    } else if !settings.n3_allow.is_empty() && !is_in(&settings.n3_allow) {
-        Some("which upf.n3.allow does not have")
-    } else if peer.is_loopback()
-        && !own.iter().flatten().any(IpAddr::is_loopback)
-        && !is_in(&settings.n3_allow)
+    } else if !settings.n3_allow.is_empty()
+        && !settings.n3_allow.iter().any(|network| network.contains(peer))
     {
-        Some("which is this machine: add it to upf.n3.allow if a gNB is here")
+        Some("which upf.n3.allow does not have")
     } else {
         None
     }
