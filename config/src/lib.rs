@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod environment;
-mod erased;
 mod finding;
 mod lines;
 mod read;
@@ -11,11 +10,12 @@ mod redact;
 mod reference;
 mod renamed;
 mod shape;
+mod yaml;
 
 pub use environment::with_environment;
-pub use erased::from_yaml;
 pub use finding::{Finding, Report};
 pub use lines::Lines;
 pub use read::{Reading, read, read_all, read_file, text_of};
 pub use reference::Reference;
 pub use shape::{Kind, UnknownType, keys};
+pub use yaml::from_yaml;

@@ -1,5 +1,5 @@
 //! Maps the path of each key of a YAML file to its line.
-use crate::erased::from_yaml;
+use crate::yaml::from_yaml;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;

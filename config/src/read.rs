@@ -2,10 +2,10 @@
 //!
 //! The parser stops at the first mistake. Its entry is then taken out of the text, and the rest is
 //! parsed again, until nothing is wrong any more.
-use crate::erased::from_yaml;
 use crate::redact::redact;
 use crate::reference::Reference;
 use crate::renamed::renamed_keys;
+use crate::yaml::from_yaml;
 use crate::{Finding, Lines, Report};
 use serde::de::DeserializeOwned;
 use serde_saphyr::Error;

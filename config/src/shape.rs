@@ -2,7 +2,7 @@
 //!
 //! A deserializer that has no input asks the type for its fields, and gives each of them a value
 //! that it accepts. So the list cannot differ from the code, and needs no second description.
-use crate::erased::from_deserializer;
+use martlet_erased::from_deserializer;
 use serde::de::{
     self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _,
     IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,

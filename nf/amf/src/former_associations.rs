@@ -37,7 +37,7 @@ pub(crate) fn remove(contexts: &ContextStore, number: u64) {
 pub(crate) fn abort(stack: &SctpStack, contexts: &ContextStore, stored: &mut StoredContexts) {
     let mut records = Vec::new();
     for (id, value) in stored.extract_if(.., |(id, _)| id.starts_with(PREFIX)) {
-        match serde_json::from_slice(&value) {
+        match martlet_erased::from_json(&value) {
             Ok(PersistedAssociation { local, peer, tag }) => {
                 records.push(AssociationRecord { local, peer, tag });
             }

@@ -304,7 +304,7 @@ pub(crate) fn identities(value: &[u8]) -> (Option<String>, Vec<u32>) {
         guti: Option<PersistedGuti>,
         old_guti: Option<PersistedGuti>,
     }
-    let Ok(ids) = serde_json::from_slice::<Identities>(value) else { return (None, Vec::new()) };
+    let Ok(ids) = martlet_erased::from_json::<Identities>(value) else { return (None, Vec::new()) };
     (Some(ids.supi), ids.guti.iter().chain(&ids.old_guti).map(|guti| guti.4).collect())
 }
 

@@ -123,7 +123,7 @@ impl Amf {
         let read = move || amf.peers.set(&amf.config.context_store)?.peer(&owner).context(CONTACT);
         let read = tokio::task::spawn_blocking(read).await.ok();
         let stored = read.and_then(|read| read.inspect_err(log_failed_read).ok()).flatten();
-        let root = stored.and_then(|root| serde_json::from_slice::<ApiRoot>(&root).ok());
+        let root = stored.and_then(|root| martlet_erased::from_json::<ApiRoot>(&root).ok());
         let peer = root.map(|root| self.context.peer_at(root).within(ANSWER_TIMEOUT));
         peer.map(|peer| FormerAmf { peer, is_leaving: true }).ok_or(problem)
     }
@@ -195,7 +195,7 @@ impl Amf {
         let id = index.find(wanted)?;
         // The context may have changed since the index was read.
         let value = index.contexts.context(id).inspect_err(log_failed_read).ok()??;
-        let ue = serde_json::from_slice(&value).ok()?;
+        let ue = martlet_erased::from_json(&value).ok()?;
         Some(PeerUe { contexts: index.contexts.clone(), id: id.clone(), owner: *peer, ue })
     }
 
@@ -254,6 +254,6 @@ impl PeerUe {
     pub async fn take_over(self) -> Option<PersistedUe> {
         let taken = tokio::task::spawn_blocking(move || self.contexts.take_over(&self.id)).await;
         let value = taken.ok()?.inspect_err(log_failed_read).ok()??;
-        serde_json::from_slice(&value).ok()
+        martlet_erased::from_json(&value).ok()
     }
 }

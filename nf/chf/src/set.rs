@@ -122,13 +122,12 @@ pub fn restore(accounts: &mut Accounts, stored: StoredContexts) {
     for (id, value) in stored {
         match Key::parse(&id) {
             Some(Key::Account(supi)) => {
-                if let Ok(account) = serde_json::from_slice(&value) {
+                if let Ok(account) = martlet_erased::from_json(&value) {
                     accounts.restore_account(supi, account);
                 }
             }
-            Some(Key::Record(id)) => {
-                records.extend(serde_json::from_slice::<Record>(&value).map(|record| (id, record)))
-            }
+            Some(Key::Record(id)) => records
+                .extend(martlet_erased::from_json::<Record>(&value).map(|record| (id, record))),
             None => {}
         }
     }
@@ -210,7 +209,7 @@ impl Chf {
     async fn server_at(&self, set: &Set, owner: String) -> Result<Option<Server>, Problem> {
         let (contexts, name) = (set.contexts.clone(), owner.clone());
         let root = blocking(move || contexts.peer(&name).context(MEMBER)).await?;
-        let root = root.and_then(|root| serde_json::from_slice::<ApiRoot>(&root).ok());
+        let root = root.and_then(|root| martlet_erased::from_json::<ApiRoot>(&root).ok());
         Ok(root.map(|root| {
             let peer = self.context.peer_at(root);
             Server::Other(owner, Box::new(ChfConvergedChargingClient::new(peer)))

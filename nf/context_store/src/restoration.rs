@@ -26,7 +26,7 @@ pub fn restore<C: PersistedContext, E: Display>(
     for (id, value) in stored {
         let outcome = (|| {
             let number = id.parse().map_err(|_| RestoreError::Identity)?;
-            let context = serde_json::from_slice(&value)?;
+            let context = martlet_erased::from_json(&value)?;
             restore(number, context).map_err(|error| RestoreError::Function(error.to_string()))
         })();
         match outcome {

@@ -71,7 +71,7 @@ pub fn restore(state: &mut State, store: &ContextStore, stored: StoredContexts) 
 }
 
 fn restore_instance(state: &mut State, value: &[u8], now: Instant) -> Option<()> {
-    let stored: PersistedInstance = serde_json::from_slice(value).ok()?;
+    let stored: PersistedInstance = martlet_erased::from_json(value).ok()?;
     let interval = Duration::from_secs(stored.heartbeat_s);
     let PersistedInstance { profile, owner, .. } = stored;
     let entry = Entry { profile, owner, interval, seen: now, is_restored: true };
@@ -79,7 +79,7 @@ fn restore_instance(state: &mut State, value: &[u8], now: Instant) -> Option<()>
 }
 
 fn restore_subscription(state: &mut State, value: &[u8], now: Instant) -> Option<()> {
-    let PersistedSubscription { data, owner, consumer } = serde_json::from_slice(value).ok()?;
+    let PersistedSubscription { data, owner, consumer } = martlet_erased::from_json(value).ok()?;
     let valid = data.validity_time.as_ref().map(DateTime::remaining)?;
     (!valid.is_zero()).then(|| state.subscriptions.restore(data, owner, consumer, now + valid))?
 }

@@ -57,7 +57,7 @@ pub struct Allocation {
 
 /// The API root in an SMF's own entry.
 pub fn root(value: &[u8]) -> Option<ApiRoot> {
-    serde_json::from_slice::<PersistedSmf>(value).ok()?.root
+    martlet_erased::from_json::<PersistedSmf>(value).ok()?.root
 }
 
 /// N4 address of the UPF, its session endpoint identifier, TEID and address on N3.
@@ -159,7 +159,7 @@ pub fn open(config: &SmfConfig) -> Result<(ContextStore, Stored), StartError> {
         all.into_iter().partition(|(id, _)| id == SMF);
     let (sessions, charging_releases): (StoredContexts, StoredContexts) =
         others.into_iter().partition(|(id, _)| id.parse::<u64>().is_ok());
-    let own = own.first().and_then(|(_, value)| serde_json::from_slice(value).ok());
+    let own = own.first().and_then(|(_, value)| martlet_erased::from_json(value).ok());
     let recovery = own.map(|smf: PersistedSmf| smf.recovery).filter(|_| !sessions.is_empty());
     Ok((contexts, Stored { recovery, sessions, charging_releases }))
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub fn restore(smf: &Arc<Smf>, stored: Stored, peers: StoredContexts) {
     for (id, value) in peers {
         let (Ok(reference), Ok(Allocation { dnn, addresses, n4_teids })) =
-            (id.parse::<u64>(), serde_json::from_slice(&value))
+            (id.parse::<u64>(), martlet_erased::from_json(&value))
         else {
             continue;
         };

@@ -73,7 +73,7 @@ impl Udr {
         let json = found.ok_or_else(|| {
             Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))
         })?;
-        serde_json::from_str(&json).map_err(problem::of_json)
+        martlet_erased::from_json(json.as_bytes()).map_err(problem::of_json)
     }
 
     /// Returns all contexts of a kind.
@@ -84,7 +84,8 @@ impl Udr {
     ) -> Result<Vec<T>, Problem> {
         self.subscriber(supi).await?;
         let found = self.cut_off.or_refuse(self.data.contexts(supi, kind)).await?;
-        found.iter().map(|(_, json)| serde_json::from_str(json).map_err(problem::of_json)).collect()
+        let read = |json: &String| martlet_erased::from_json(json.as_bytes());
+        found.iter().map(|(_, json)| read(json).map_err(problem::of_json)).collect()
     }
 
     /// Removes a context, or 404.

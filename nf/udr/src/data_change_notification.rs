@@ -80,8 +80,9 @@ async fn notify(udr: &Udr, supi: &str) {
     if sdm_subscriptions.is_empty() {
         return;
     }
-    let subscription =
-        |(_, text): &(String, String)| serde_json::from_str::<SdmSubscription>(text).ok();
+    let subscription = |(_, text): &(String, String)| {
+        martlet_erased::from_json::<SdmSubscription>(text.as_bytes()).ok()
+    };
     let references: BTreeSet<String> = sdm_subscriptions
         .iter()
         .filter_map(subscription)
@@ -106,7 +107,9 @@ async fn notify(udr: &Udr, supi: &str) {
         ..Default::default()
     };
     for (_, text) in watchers {
-        let Ok(watcher) = serde_json::from_str::<SubscriptionDataSubscriptions>(&text) else {
+        let Ok(watcher) =
+            martlet_erased::from_json::<SubscriptionDataSubscriptions>(text.as_bytes())
+        else {
             continue;
         };
         let is_expired = watcher.expiry.as_ref().is_some_and(|end| end.remaining().is_zero());

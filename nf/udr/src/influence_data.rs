@@ -121,7 +121,8 @@ impl Udr {
     ) -> Result<Option<T>, Problem> {
         let key = key.to_string();
         let found = self.serve(move |store| store.context(NO_SUBSCRIBER, kind, &key)).await?;
-        found.map(|json| serde_json::from_str(&json).map_err(problem::of_json)).transpose()
+        let read = |json: String| martlet_erased::from_json(json.as_bytes());
+        found.map(|json| read(json).map_err(problem::of_json)).transpose()
     }
 
     /// All contexts of a kind that belong to no subscriber, with their keys.
@@ -130,7 +131,8 @@ impl Udr {
         kind: &'static str,
     ) -> Result<Vec<(String, T)>, Problem> {
         let found = self.serve(move |store| store.contexts(NO_SUBSCRIBER, kind)).await?;
-        let parsed = |(key, json): (String, String)| Ok((key, serde_json::from_str(&json)?));
+        let parsed =
+            |(key, json): (String, String)| Ok((key, martlet_erased::from_json(json.as_bytes())?));
         found.into_iter().map(|entry| parsed(entry).map_err(problem::of_json)).collect()
     }
 

@@ -265,12 +265,12 @@ fn expect_json(encoded: &Encoded) -> Result<(), BodyError> {
     Err(BodyError::UnsupportedMediaType { expected: "JSON", found: media.to_string() })
 }
 
-/// Checks the media type and decodes with `serde_json`.
+/// Checks the media type and decodes with `serde_json`, which is compiled once for all types.
 #[doc(hidden)]
 pub fn decode_json<T: for<'a> Deserialize<'a>>(encoded: Option<Encoded>) -> Result<T, BodyError> {
     let encoded = encoded.ok_or(BodyError::Missing)?;
     expect_json(&encoded)?;
-    serde_json::from_slice(&encoded.bytes).map_err(|e| BodyError::Malformed(e.to_string()))
+    martlet_erased::from_json(&encoded.bytes).map_err(|e| BodyError::Malformed(e.to_string()))
 }
 
 /// Implements [`Payload`] for types with `Serialize`, `Deserialize` and [`Compact`], as

@@ -275,7 +275,7 @@ impl Amf {
         let other = |(owner, value): (String, Option<Vec<u8>>)| {
             let pointer = u8::from_str_radix(owner.strip_prefix(&prefix)?, 16).ok()?;
             let id = AmfId::new(own.region(), own.set(), pointer).ok()?;
-            Some((id, serde_json::from_slice(&value?).ok()?)).filter(|(id, _)| *id != own)
+            Some((id, martlet_erased::from_json(&value?).ok()?)).filter(|(id, _)| *id != own)
         };
         Ok(members.into_iter().filter_map(other).collect())
     }

@@ -101,7 +101,7 @@ pub async fn adopt(smf: &Arc<Smf>, reference: u64, value: &[u8]) -> Option<Sessi
         // It is stored as this SMF's own.
         smf.contexts.remove(name.clone());
     };
-    let stored = serde_json::from_slice::<PersistedSession>(value);
+    let stored = martlet_erased::from_json::<PersistedSession>(value);
     let stored = stored.inspect_err(|error| failed(error)).ok()?;
     let session = persisted::session(smf, reference, stored, true);
     let session = session.inspect_err(|error| failed(error)).ok()?;

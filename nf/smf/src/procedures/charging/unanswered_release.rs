@@ -180,7 +180,7 @@ pub fn repeat(smf: &Arc<Smf>, pending: PendingRelease) {
 
 /// Repeats a release that another process has stored. One that does not decode is removed.
 pub fn restore(smf: &Arc<Smf>, key: &str, value: &[u8]) {
-    match serde_json::from_slice::<PersistedRelease>(value) {
+    match martlet_erased::from_json::<PersistedRelease>(value) {
         Ok(stored) => {
             let PersistedRelease { supi, session, chf, id, update, release, repetitions, since } =
                 stored;

@@ -208,7 +208,7 @@ async fn read(amf: &Arc<Amf>, offered: &Offered) -> Result<PersistedUe, NotMoved
     let (amf, owner, offer) = (amf.clone(), offered.owner, offered.offer.clone());
     let read = move || amf.read_offered(&owner, &offer);
     let read = tokio::task::spawn_blocking(read).await.ok().and_then(Result::ok).flatten();
-    serde_json::from_slice(&read.ok_or(NotMoved::NotStored)?).map_err(|_| NotMoved::NotReadable)
+    martlet_erased::from_json(&read.ok_or(NotMoved::NotStored)?).map_err(|_| NotMoved::NotReadable)
 }
 
 /// Makes the stored context this task's, and stores it under the name of this AMF.
