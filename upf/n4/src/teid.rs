@@ -216,8 +216,8 @@ impl<'a> Choice<'a> {
 
     /// The tunnel of the session's uplink for a CHOOSE ID that is new in the session. Open5GS's SMF
     /// restores a session with the F-TEID that it was given, so that no CHOOSE ID stands for it,
-    /// and asks for it by CHOOSE ID when it adds QoS flows. A tunnel that was allocated here in this
-    /// session is none of these.
+    /// and asks for it by CHOOSE ID when it adds QoS flows. A tunnel that was allocated here in
+    /// this session is none of these.
     fn of_restored_session(
         &self,
         source: Option<Interface>,
