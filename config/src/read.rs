@@ -485,7 +485,7 @@ mod tests {
         assert_eq!(read(b"\xef\xbb\xbftac: 7\r\n"), Ok(7));
         let error = read(b"\xff\xfet\0a\0c\0").unwrap_err();
         assert!(error.contains("it is UTF-16: save it as UTF-8"), "{error}");
-        let error = read(b"# Caf\xe9\ntac: 7\n").unwrap_err();
+        let error = read(b"# Na\xefve\ntac: 7\n").unwrap_err();
         assert!(error.contains("line 1 is not UTF-8"), "{error}");
     }
 

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! An error of the deserializer keeps its kind and its location: it stays in the object that
-//! returned it, while a [`Failure`] with its text passes through the type.
+//! returned it, while a failure with its text passes through the type.
 //!
 //! Two things differ from a deserializer that is used directly. A type cannot borrow from the
 //! input. A YAML tag such as `!name` selects no variant in an enum that serde buffers, which is one
