@@ -4,6 +4,7 @@ use crate::n2::ue_ngap_ids;
 use crate::session::{session, until};
 use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
+use martlet::config::Config;
 use martlet::core::Sbi;
 use martlet_nas::{
     GsmCause, Nas5gsMessage, NasFGsmCause, NasFGsmStatus, NasPduSessionModificationCommandReject,
@@ -128,24 +129,35 @@ fn a_flow_that_the_gnb_does_not_add_is_removed() {
     });
 }
 
+/// Where the SMF reaches the UPF of [`lossy_upf`].
+const NEAR: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 46);
+
+/// A UPF, and a link to it that loses what a test says.
+async fn lossy_upf() -> Result<(SeparateUpf, LossyLink)> {
+    let far = Ipv4Addr::new(127, 0, 0, 47);
+    let upf = SeparateUpf::start_with(|upf| {
+        upf.n4.allow = vec![format!("{far}/32").parse().expect("a network")];
+    })
+    .await?;
+    let link = LossyLink::between(NEAR.into(), far.into(), SeparateUpf::n4(), 1)?;
+    Ok((upf, link))
+}
+
+/// The SMF uses this UPF, and soon gives up a request without a response.
+fn use_lossy_upf(config: &mut Config) {
+    SeparateUpf::replace_core_upf(config);
+    config.smf.upfs[0].n4 = (NEAR, 8805).into();
+    (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
+}
+
 /// The UPF does not answer the removal of a flow that the gNB has rejected: it is requested again.
 #[test]
 fn a_rejected_flow_is_removed_although_the_upf_did_not_answer_at_first() {
     const UPDATE: &str = "nsmf-pdusession UpdateSmContext";
     in_namespace(|| async {
         let log = LogLines::record();
-        let (near, far) = (Ipv4Addr::new(127, 0, 0, 46), Ipv4Addr::new(127, 0, 0, 47));
-        let upf = SeparateUpf::start_with(|upf| {
-            upf.n4.allow = vec![format!("{far}/32").parse().expect("a network")];
-        })
-        .await?;
-        let link = LossyLink::between(near.into(), far.into(), SeparateUpf::n4(), 1)?;
-        let core = TestCore::start_on(Sbi::Http, |config| {
-            SeparateUpf::replace_core_upf(config);
-            config.smf.upfs[0].n4 = (near, 8805).into();
-            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
-        })
-        .await?;
+        let (upf, link) = lossy_upf().await?;
+        let core = TestCore::start_on(Sbi::Http, use_lossy_upf).await?;
         let gnb = without_5qi_1(&core, 1).await?;
         let (ue, _) = core.ue_with_session(&gnb, 1).await?;
         reaches(&ue, 1, GATEWAY).await?;
@@ -177,18 +189,8 @@ fn a_rejected_flow_is_removed_although_the_upf_did_not_answer_at_first() {
 fn a_flow_that_the_ue_rejects_is_removed_although_the_upf_did_not_answer_at_first() {
     in_namespace(|| async {
         let log = LogLines::record();
-        let (near, far) = (Ipv4Addr::new(127, 0, 0, 46), Ipv4Addr::new(127, 0, 0, 47));
-        let upf = SeparateUpf::start_with(|upf| {
-            upf.n4.allow = vec![format!("{far}/32").parse().expect("a network")];
-        })
-        .await?;
-        let link = LossyLink::between(near.into(), far.into(), SeparateUpf::n4(), 1)?;
-        let core = TestCore::start(Sbi::Http, |config| {
-            SeparateUpf::replace_core_upf(config);
-            config.smf.upfs[0].n4 = (near, 8805).into();
-            (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (60, 50, 2);
-        })
-        .await?;
+        let (upf, link) = lossy_upf().await?;
+        let core = TestCore::start(Sbi::Http, use_lossy_upf).await?;
         let gnb = core.gnb(1).await?;
         let mut config = core.ue_config(1);
         // The UE discards the first command, so that the test can answer it.
